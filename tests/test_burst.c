@@ -294,7 +294,7 @@ TEST_CASE(the_engine_knows_at_once_of_room_for_which_a_task_waits)
     counter_await(&made, ROOM);
     await_sleep_of(atomic_load(&pipeline->pools[0]->workers[0]->tid));
     next_value(pipeline);
-    assert_int_equal(pipeline->ahead.num_planned, AHEAD_ROOM - 1);
+    assert_int_equal(pipeline->consumer.ahead.num_planned, AHEAD_ROOM - 1);
     counter_await(&stuck.stuck, 1);
     next_value(pipeline);
     assert_int_equal(taken_as_told(pipeline), 2);
@@ -315,7 +315,7 @@ TEST_CASE(an_item_counts_as_taken_when_next_returns_it)
     for (uint64_t i = 1; i <= AHEAD_ITEMS; i++) {
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         weir_item_release(&item);
-        num_ahead += atomic_load(&pipeline->ahead.progress) & 0xFF ? 1 : 0;
+        num_ahead += atomic_load(&pipeline->consumer.ahead.progress) & 0xFF ? 1 : 0;
         if (i % 7)
             continue;
         weir_snapshot *snapshot = NULL;

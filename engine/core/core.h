@@ -272,15 +272,15 @@ struct weir__node {
     bool has_flush;
     bool has_cancel;
     bool has_stage_hooks;
-    bool
-        may_run_ahead; /* the driver sets it if its steps may run in bursts; weir__graph_prepare() clears it where the
-                           order, a flush, a limit in bytes or a rate of failures forbid that */
+    /* The driver sets it if its steps may run in bursts; weir__graph_prepare() clears it where the order, a flush,
+       a limit in bytes or a rate of failures forbid that. */
+    bool may_run_ahead;
     weir__queue **ins; /* output queues of the upstream nodes */
     uint32_t num_ins;  /* 0 = a source; above 1 only without tasks */
     weir__queue *outs; /* output queues */
     uint32_t num_outs; /* above 1 only for a route */
-    uint32_t
-        look_ahead; /* of a route: items that it may set aside; weir__graph_prepare() clears it where that is no use */
+    /* Of a route: items that it may set aside; weir__graph_prepare() clears it where that is no use. */
+    uint32_t look_ahead;
     weir__crew *crew; /* NULL without tasks */
     weir_order order;
     weir_max_failures max_failures;
@@ -395,9 +395,9 @@ struct weir__graph {
     /* Of a resumed graph: so many epochs, its first ones, were begun by an earlier run. So what is left of them proves
        nothing about a node: with retry_failed it may be the one item that always fails. */
     uint64_t num_part_epochs;
-    uint64_t
-        num_left_over; /* items before the last one of these epochs that is done: so many failures prove nothing */
-    bool measures;     /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
+    /* Items before the last one of these epochs that is done: so many failures prove nothing. */
+    uint64_t num_left_over;
+    bool measures; /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
 
     const weir__recorder *recorder; /* the driver's; NULL = nobody records */
     int64_t now_ns;                 /* the driver's */

@@ -1,28 +1,40 @@
 #include "engine/measure/consumer_position.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/label.h"
 #include "engine/measure/current_part.h"
 #include "engine/measure/observing.h"
+#include "engine/measure/part.h"
+#include "engine/measure/position.h"
 #include "engine/state/lock.h"
 #include "engine/trace/trace_ring.h"
+
+int weir__position_new(weir_pipeline *pipeline)
+{
+    pipeline->position = calloc(1, sizeof *pipeline->position);
+    if (!pipeline->position)
+        return WEIR_ENOMEM;
+    pipeline->position->steps_in_lap = pipeline->steps_per_lap; /* the first step ends a lap */
+    return WEIR_OK;
+}
 
 bool weir__position_lock(weir_pipeline *pipeline)
 {
     enum { NUM_SPARES = 2 };
     engine_lock_at(pipeline, weir_clock_ns());
-    while (pipeline->core.measures && pipeline->num_spares < NUM_SPARES) {
+    while (pipeline->core.measures && pipeline->open_lap->num_spares < NUM_SPARES) {
         weir__engine_unlock(pipeline);
         weir_part *spare = weir__part_new(pipeline);
         if (!spare)
             return false;
         engine_lock_at(pipeline, weir_clock_ns());
-        spare->next = pipeline->spare_parts;
-        pipeline->spare_parts = spare;
-        pipeline->num_spares++;
+        spare->next = pipeline->open_lap->spares;
+        pipeline->open_lap->spares = spare;
+        pipeline->open_lap->num_spares++;
     }
-    pipeline->tail_marked |= pipeline->core.over;
+    pipeline->open_lap->tail_marked |= pipeline->core.over;
     return true;
 }
 
@@ -35,7 +47,7 @@ static void change_locked(weir_pipeline *pipeline, char *place, const char *name
 /* Before the first step, the program has started. This is known only now. */
 static void name_startup_locked(weir_pipeline *pipeline)
 {
-    for (weir_part *part = pipeline->parts; part; part = part->next)
+    for (weir_part *part = pipeline->open_lap->parts; part; part = part->next)
         if (!part->phase[0])
             memcpy(part->phase, "startup", sizeof "startup");
 }
@@ -43,8 +55,8 @@ static void name_startup_locked(weir_pipeline *pipeline)
 /* The step ends, if there is one: it is a span of the current part. Returns its length; negative = none. */
 static int64_t end_step_locked(weir_pipeline *pipeline, int64_t now)
 {
-    int64_t start = pipeline->step_start, step_ns = now > start ? now - start : 0;
-    pipeline->step_start = 0;
+    int64_t start = pipeline->position->step_start, step_ns = now > start ? now - start : 0;
+    pipeline->position->step_start = 0;
     if (!start || weir__span_is_paused())
         return -1;
     weir__part_add_step_locked(pipeline, step_ns);
@@ -59,23 +71,26 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
         return WEIR_EFORKED;
     if (!weir__position_lock(pipeline))
         return WEIR_ENOMEM;
-    bool begins = step != WEIR_NO_STEP, is_first = begins && !pipeline->steps_marked;
+    bool begins = step != WEIR_NO_STEP, is_first = begins && !pipeline->position->steps_marked;
     int64_t now = weir__span_now_ns(), step_ns = end_step_locked(pipeline, now);
     if (is_first) {
         name_startup_locked(pipeline);
-        pipeline->steps_marked = true;
+        pipeline->position->steps_marked = true;
     }
-    if (is_first && !pipeline->phase_named) {
-        memcpy(pipeline->phase, "loop", sizeof "loop");
+    if (is_first && !pipeline->position->phase_named) {
+        memcpy(pipeline->position->phase, "loop", sizeof "loop");
         weir__trace_place_locked(pipeline, WEIR_TRACE_PHASE, NULL, "loop");
     }
-    bool had_step = pipeline->has_step;
-    int64_t before = pipeline->step;
-    pipeline->has_step = begins;
-    pipeline->step = step;
-    pipeline->step_start = begins ? now : 0;
-    bool ends_lap = pipeline->steps_per_lap && (!begins || pipeline->steps_in_lap >= pipeline->steps_per_lap);
-    pipeline->steps_in_lap = !begins ? pipeline->steps_per_lap : ends_lap ? 1 : pipeline->steps_in_lap + 1;
+    bool had_step = pipeline->position->has_step;
+    int64_t before = pipeline->position->step;
+    pipeline->position->has_step = begins;
+    pipeline->position->step = step;
+    pipeline->position->step_start = begins ? now : 0;
+    bool ends_lap =
+        pipeline->steps_per_lap && (!begins || pipeline->position->steps_in_lap >= pipeline->steps_per_lap);
+    pipeline->position->steps_in_lap = !begins    ? pipeline->steps_per_lap
+                                       : ends_lap ? 1
+                                                  : pipeline->position->steps_in_lap + 1;
     weir__part_switch_locked(pipeline, ends_lap);
     weir__trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
     weir__engine_unlock(pipeline);
@@ -100,10 +115,10 @@ static int mark_place(weir_pipeline *pipeline, weir_trace_kind kind, const char 
     if (has_spares) {
         bool is_mode = kind == WEIR_TRACE_MODE;
         weir_mark_kind told = is_mode ? WEIR_MARK_MODE : WEIR_MARK_PHASE;
-        char *place = is_mode ? pipeline->mode : pipeline->phase, before[MAX_MARK] = "";
-        if (is_mode || pipeline->phase_named)
+        char *place = is_mode ? pipeline->position->mode : pipeline->position->phase, before[MAX_MARK] = "";
+        if (is_mode || pipeline->position->phase_named)
             memcpy(before, place, sizeof before);
-        pipeline->phase_named |= !is_mode;
+        pipeline->position->phase_named |= !is_mode;
         weir__trace_place_locked(pipeline, kind, named.label_owner, name);
         change_locked(pipeline, place, name);
         weir__engine_unlock(pipeline);
@@ -129,13 +144,13 @@ void weir__position_change_epoch(weir_pipeline *pipeline, int status, uint64_t e
 {
     bool has_item = status == WEIR_OK, ends = status != WEIR_OK && status != WEIR_ETIMEDOUT;
     weir__engine_lock(pipeline);
-    bool begins = !pipeline->in_epoch && (has_item || status == WEIR_EPOCH);
-    ends &= pipeline->in_epoch || begins;
+    bool begins = !pipeline->position->in_epoch && (has_item || status == WEIR_EPOCH);
+    ends &= pipeline->position->in_epoch || begins;
     if (begins && has_item)
-        pipeline->epoch = epoch;
-    int64_t number = (int64_t)pipeline->epoch;
-    pipeline->in_epoch = (pipeline->in_epoch || begins) && !ends;
-    pipeline->epoch += ends;
+        pipeline->position->epoch = epoch;
+    int64_t number = (int64_t)pipeline->position->epoch;
+    pipeline->position->in_epoch = (pipeline->position->in_epoch || begins) && !ends;
+    pipeline->position->epoch += ends;
     weir__engine_unlock(pipeline);
     if (begins)
         weir__observing_mark(pipeline, WEIR_MARK_EPOCH, true, number, "");
@@ -146,23 +161,23 @@ void weir__position_change_epoch(weir_pipeline *pipeline, int status, uint64_t e
 void weir__position_end(weir_pipeline *pipeline)
 {
     engine_lock_at(pipeline, weir_clock_ns());
-    pipeline->tail_marked |= pipeline->step_start != 0;
+    pipeline->open_lap->tail_marked |= pipeline->position->step_start != 0;
     int64_t step_ns = end_step_locked(pipeline, weir__span_now_ns());
     weir__engine_unlock(pipeline);
     weir__span_add_step(step_ns);
-    if (pipeline->phase_named)
-        weir__observing_mark(pipeline, WEIR_MARK_PHASE, false, 0, pipeline->phase);
-    if (pipeline->has_step)
-        weir__observing_mark(pipeline, WEIR_MARK_STEP, false, pipeline->step, "");
+    if (pipeline->position->phase_named)
+        weir__observing_mark(pipeline, WEIR_MARK_PHASE, false, 0, pipeline->position->phase);
+    if (pipeline->position->has_step)
+        weir__observing_mark(pipeline, WEIR_MARK_STEP, false, pipeline->position->step, "");
     weir__position_change_epoch(pipeline, WEIR_EOF, 0);
-    if (pipeline->mode[0])
-        weir__observing_mark(pipeline, WEIR_MARK_MODE, false, 0, pipeline->mode);
+    if (pipeline->position->mode[0])
+        weir__observing_mark(pipeline, WEIR_MARK_MODE, false, 0, pipeline->position->mode);
 }
 
 void weir__position_sources_ended_locked(weir_pipeline *pipeline)
 {
-    if (!pipeline->steps_marked || pipeline->phase_named)
+    if (!pipeline->position->steps_marked || pipeline->position->phase_named)
         return;
     weir__trace_place_locked(pipeline, WEIR_TRACE_PHASE, NULL, "finish");
-    change_locked(pipeline, pipeline->phase, "finish");
+    change_locked(pipeline, pipeline->position->phase, "finish");
 }

@@ -7,6 +7,9 @@
 
 #include "engine/state/run_state.h"
 
+/* Makes pipeline->position. WEIR_OK or WEIR_ENOMEM. */
+int weir__position_new(weir_pipeline *pipeline);
+
 /* Locks the pipeline for a mark. A mark needs a spare part, and so does the end of the sources, which cannot make one. False =
    out of memory, not locked. */
 bool weir__position_lock(weir_pipeline *pipeline);

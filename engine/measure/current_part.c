@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/measure/part.h"
+#include "engine/measure/position.h"
 #include "engine/state/lock.h"
 #include "engine/trace/trace_ring.h"
 
@@ -15,8 +17,8 @@ enum { MANY_PARTS = 32, MAX_PARTS = 256 };
 
 static void add_current_step_locked(weir_pipeline *pipeline)
 {
-    if (pipeline->has_step)
-        weir__part_add_steps(pipeline->part, pipeline->step, pipeline->step);
+    if (pipeline->position->has_step)
+        weir__part_add_steps(pipeline->open_lap->part, pipeline->position->step, pipeline->position->step);
 }
 
 void weir__pool_settle_locked(weir_pool *pool)
@@ -90,7 +92,7 @@ static void save_node(weir_node *node, weir_task_metrics *saved)
 /* Moves the sums into the part. */
 static void leave_part_locked(weir_pipeline *pipeline)
 {
-    weir_part *part = pipeline->part;
+    weir_part *part = pipeline->open_lap->part;
     close_spans_locked(pipeline);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
@@ -100,7 +102,7 @@ static void leave_part_locked(weir_pipeline *pipeline)
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         part->metrics[pipeline->pools[i]->subject].pool = pipeline->pools[i]->lap;
-    part->lap.elapsed_ns += pipeline->core.now_ns - pipeline->part_since_ns;
+    part->lap.elapsed_ns += pipeline->core.now_ns - pipeline->open_lap->since_ns;
 }
 
 static void load_queue(weir__queue *queue, const weir_queue_metrics *saved, weir_live_histogram *times)
@@ -128,11 +130,11 @@ static void enter_part_locked(weir_pipeline *pipeline, weir_part *part)
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         pipeline->pools[i]->lap = part->metrics[pipeline->pools[i]->subject].pool;
-    weir_part **link = &pipeline->parts;
+    weir_part **link = &pipeline->open_lap->parts;
     while (*link)
         link = &(*link)->next;
-    *link = pipeline->part = part;
-    pipeline->part_since_ns = pipeline->core.now_ns;
+    *link = pipeline->open_lap->part = part;
+    pipeline->open_lap->since_ns = pipeline->core.now_ns;
     weir__span_set_part(pipeline, part->id);
     add_current_step_locked(pipeline);
 }
@@ -140,8 +142,8 @@ static void enter_part_locked(weir_pipeline *pipeline, weir_part *part)
 /* Makes it the current part, of the current mode and phase. */
 static void install_part_locked(weir_pipeline *pipeline, weir_part *part)
 {
-    memcpy(part->mode, pipeline->mode, sizeof part->mode);
-    memcpy(part->phase, pipeline->phase, sizeof part->phase);
+    memcpy(part->mode, pipeline->position->mode, sizeof part->mode);
+    memcpy(part->phase, pipeline->position->phase, sizeof part->phase);
     part->paused = pipeline->paused;
     part->next = NULL;
     enter_part_locked(pipeline, part);
@@ -150,8 +152,8 @@ static void install_part_locked(weir_pipeline *pipeline, weir_part *part)
 /* The parts of the open lap. */
 static weir_part **open_parts_locked(weir_pipeline *pipeline)
 {
-    weir_part **open = &pipeline->parts;
-    for (weir_part *part = pipeline->parts; part; part = part->next)
+    weir_part **open = &pipeline->open_lap->parts;
+    for (weir_part *part = pipeline->open_lap->parts; part; part = part->next)
         if (part->ends_lap)
             open = &part->next;
     return open;
@@ -167,27 +169,28 @@ static uint32_t count_parts(const weir_part *part)
 
 void weir__part_switch_locked(weir_pipeline *pipeline, bool ends_lap)
 {
-    weir_part *before = pipeline->part;
+    weir_part *before = pipeline->open_lap->part;
     if (!before)
         return; /* nothing is measured */
-    uint32_t num_parts = count_parts(pipeline->parts);
-    bool stays = weir__part_is_at(before, pipeline->mode, pipeline->phase);
-    ends_lap |=
-        !stays && (num_parts >= MANY_PARTS || pipeline->core.now_ns - pipeline->part_since_ns >= long_stretch_ns);
-    weir_part **link = weir__part_find(open_parts_locked(pipeline), pipeline->mode, pipeline->phase);
+    uint32_t num_parts = count_parts(pipeline->open_lap->parts);
+    bool stays = weir__part_is_at(before, pipeline->position->mode, pipeline->position->phase);
+    ends_lap |= !stays &&
+                (num_parts >= MANY_PARTS || pipeline->core.now_ns - pipeline->open_lap->since_ns >= long_stretch_ns);
+    weir_part **link =
+        weir__part_find(open_parts_locked(pipeline), pipeline->position->mode, pipeline->position->phase);
     bool begins = ends_lap || !*link;
     bool is_full = num_parts >= MAX_PARTS && before->paused == pipeline->paused;
-    if ((stays && !ends_lap) || (begins && (!pipeline->spare_parts || is_full))) {
+    if ((stays && !ends_lap) || (begins && (!pipeline->open_lap->spares || is_full))) {
         add_current_step_locked(pipeline);
         return;
     }
-    weir_part **from = begins ? &pipeline->spare_parts : link, *next = *from;
-    pipeline->num_spares -= begins;
+    weir_part **from = begins ? &pipeline->open_lap->spares : link, *next = *from;
+    pipeline->open_lap->num_spares -= begins;
     leave_part_locked(pipeline);
     *from = next->next;
     next->next = NULL;
     if (ends_lap) {
-        before->ends_lap = pipeline->lap_ended = pipeline->wake_service = true;
+        before->ends_lap = pipeline->open_lap->has_ended = pipeline->waking.wake_service = true;
         weir__trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
     }
     if (begins)
@@ -198,12 +201,12 @@ void weir__part_switch_locked(weir_pipeline *pipeline, bool ends_lap)
 
 void weir__part_add_step_locked(weir_pipeline *pipeline, int64_t step_ns)
 {
-    weir_part *part = pipeline->part;
+    weir_part *part = pipeline->open_lap->part;
     if (!part)
         return;
     const weir_span_metrics step = { 1, step_ns, step_ns, step_ns, NULL };
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_SPAN), &part->steps, &step);
-    live_histogram_record(&part_times(part, pipeline->num_subjects - 1)[0], step_ns, 1);
+    live_histogram_record(&part_times(part, pipeline->open_lap->num_subjects - 1)[0], step_ns, 1);
 }
 
 /* ---- taking -------------------------------------------------------------------------------------------------- */
@@ -236,19 +239,19 @@ static int64_t divide_cpu_locked(weir_node *node, weir_part *taken)
 
 weir_part *weir__parts_take_locked(weir_pipeline *pipeline, weir_part *fresh, int64_t *outside_cpu_ns)
 {
-    weir_part *taken = pipeline->parts, **open = open_parts_locked(pipeline);
-    if (fresh && pipeline->part)
+    weir_part *taken = pipeline->open_lap->parts, **open = open_parts_locked(pipeline);
+    if (fresh && pipeline->open_lap->part)
         leave_part_locked(pipeline);
     if (fresh) {
-        pipeline->parts = NULL;
+        pipeline->open_lap->parts = NULL;
         install_part_locked(pipeline, fresh);
-    } else if (open == &pipeline->parts) {
+    } else if (open == &pipeline->open_lap->parts) {
         taken = NULL; /* no lap has ended */
     } else {
-        pipeline->parts = *open;
+        pipeline->open_lap->parts = *open;
         *open = NULL;
     }
-    pipeline->lap_ended = false;
+    pipeline->open_lap->has_ended = false;
     *outside_cpu_ns = 0;
     for (uint32_t i = 0; taken && i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
@@ -265,7 +268,7 @@ weir_part *weir__parts_take_locked(weir_pipeline *pipeline, weir_part *fresh, in
 bool weir__part_is_open(weir_pipeline *pipeline, uint64_t id)
 {
     weir__engine_lock(pipeline);
-    const weir_part *part = pipeline->parts;
+    const weir_part *part = pipeline->open_lap->parts;
     while (part && part->id != id)
         part = part->next;
     weir__engine_unlock(pipeline);

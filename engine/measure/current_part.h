@@ -11,7 +11,7 @@
  *   1. The sums of the current part are in the nodes, queues and pools; they record into its histograms. Those of paused
  *      parts are in the parts. A switch closes open spans at its time and moves the sums, so it costs some ns for each slot
  *      and queue, and no task, item or nanosecond is in two parts or in none.
- *   2. pipeline->parts are in the order in which they were last left; the current one is the last. A part that ends a lap
+ *   2. pipeline->open_lap->parts are in the order in which they were last left; the current one is the last. A part that ends a lap
  *      is never entered again, nor are those before it.
  *   3. In a lap, no two parts have the same mode and phase.
  */
@@ -20,7 +20,7 @@
 
 #include "engine/measure/part.h"
 
-/* pipeline->mode, phase or step has changed: time and figures go to their part from now on. It is a spare one if the lap has
+/* pipeline->position->mode, phase or step has changed: time and figures go to their part from now on. It is a spare one if the lap has
    none yet; without a spare one, they still go to the current part. ends_lap: the lap ends, too. */
 void weir__part_switch_locked(weir_pipeline *pipeline, bool ends_lap);
 

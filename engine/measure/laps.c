@@ -16,6 +16,8 @@
 #include "engine/measure/current_part.h"
 #include "engine/measure/machine_stats.h"
 #include "engine/measure/outbox.h"
+#include "engine/measure/part.h"
+#include "engine/measure/reporting.h"
 #include "engine/measure/thread_cpu.h"
 #include "engine/spans/spans.h"
 #include "engine/state/kernel_stats.h"
@@ -227,7 +229,7 @@ static void sum_counts(const weir_pipeline *pipeline, kernel_counts *counts, int
     weir_lap_taker *laps = pipeline->laps;
     weir_process_metrics *process = &counts->counted.process;
     int64_t *other_ns = &counts->counted.machine.other_cpu_ns;
-    if (pipeline->wants_laps)
+    if (pipeline->reporting->wants_laps)
         weir__machine_subtract(&counts->now, &laps->machine, &counts->counted);
     process->read_delay_ns = laps->machine_sources.counts_read_delay ? 0 : -1;
     process->pool_cpu_ns = process->run_delay_ns = 0;
@@ -249,7 +251,7 @@ static void add_counts(weir_part *part, const kernel_counts *counts, int64_t beg
 {
     const weir_pipeline *pipeline = part->pipeline;
     const weir_lap_taker *laps = pipeline->laps;
-    weir_metrics *machine = &part->metrics[pipeline->num_subjects - 1], *process = machine - 1;
+    weir_metrics *machine = &part->metrics[pipeline->open_lap->num_subjects - 1], *process = machine - 1;
     weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_PROCESS), process, &counts->counted.process, begin_ns,
                             end_ns, whole_ns);
     weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_MACHINE), machine, &counts->counted.machine, begin_ns,
@@ -286,8 +288,8 @@ static void read_machine(weir_lap_taker *laps, weir_machine_reading *machine)
 /* Whether user code has reported anything in the tail, or the trace shows anything. */
 static bool is_reported_locked(const weir_pipeline *pipeline)
 {
-    return pipeline->tail_marked || weir__trace_count_locked(pipeline) != pipeline->laps->num_traced ||
-           (pipeline->trace && !pipeline->wants_marks); /* spans are not known */
+    return pipeline->open_lap->tail_marked || weir__trace_count_locked(pipeline) != pipeline->laps->num_traced ||
+           (pipeline->trace && !pipeline->reporting->wants_marks); /* spans are not known */
 }
 
 /*
@@ -301,7 +303,7 @@ static weir_part *take_parts(weir_pipeline *pipeline, weir_part *fresh, bool las
     find_new_threads(pipeline);
     read_threads(laps);
     add_child_delays(pipeline);
-    if (pipeline->wants_laps)
+    if (pipeline->reporting->wants_laps)
         read_machine(laps, &counts->now);
     bool has_marks = last && weir__span_store_has_more(pipeline);
 
@@ -353,7 +355,7 @@ static bool hand_over(weir_pipeline *pipeline)
         part->lap.end_unix_ns = weir__laps_unix_at_ns(pipeline, laps->told_ns + part->lap.elapsed_ns);
         int64_t elapsed_ns = part->lap.elapsed_ns;
         bool is_counted = !part->paused;
-        if (!pipeline->wants_laps || !is_counted) {
+        if (!pipeline->reporting->wants_laps || !is_counted) {
             weir__part_free(part);
         } else if (!weir__outbox_add_lap(pipeline, part)) {
             part->next = laps->parts;
@@ -510,7 +512,8 @@ int64_t weir__laps_take_last(weir_pipeline *pipeline)
 int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
 {
     weir_lap_taker *laps = pipeline->laps = calloc(1, sizeof *laps);
-    if (!laps)
+    pipeline->open_lap = calloc(1, sizeof *pipeline->open_lap);
+    if (!laps || !pipeline->open_lap)
         return WEIR_ENOMEM;
     laps->num_known = calloc(pipeline->num_pools, sizeof *laps->num_known);
     if (!laps->num_known)
@@ -520,7 +523,7 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
     find_new_threads(pipeline);
     if (!laps->readings)
         return WEIR_ENOMEM;
-    if (pipeline->wants_laps) {
+    if (pipeline->reporting->wants_laps) {
         weir__machine_sources_init(&laps->machine_sources);
         weir__machine_read(&laps->machine_sources, &laps->machine);
     }
@@ -542,18 +545,21 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
         return WEIR_ENOMEM;
     pipeline->core.now_ns = start_ns;
     weir__parts_take_locked(pipeline, first, &nothing_ns); /* without the lock: no thread has been started */
-    return pipeline->wants_marks ? weir__span_store_open(pipeline) : WEIR_OK;
+    return pipeline->reporting->wants_marks ? weir__span_store_open(pipeline) : WEIR_OK;
 }
 
 void weir__laps_destroy(weir_pipeline *pipeline)
 {
+    if (pipeline->open_lap) {
+        weir__part_free(pipeline->open_lap->parts);
+        weir__part_free(pipeline->open_lap->spares);
+        free(pipeline->open_lap->subjects);
+        free(pipeline->open_lap);
+    }
     if (!pipeline->laps)
         return;
     weir__span_store_close(pipeline);
-    weir__part_free(pipeline->parts);
-    weir__part_free(pipeline->spare_parts);
     weir__part_free(pipeline->laps->parts);
-    free(pipeline->subjects);
     free(pipeline->laps->readings);
     free(pipeline->laps->num_known);
     free(pipeline->laps);

@@ -15,6 +15,7 @@
 #include "engine/measure/observer_loader.h"
 #include "engine/measure/outbox.h"
 #include "engine/measure/part.h"
+#include "engine/measure/reporting.h"
 #include "engine/state/failure_log.h"
 #include "engine/state/thread.h"
 #include "engine/trace/trace_ring.h"
@@ -110,9 +111,9 @@ static void hold_subject(delivery *to, held_subject *held)
 
 static void deliver_subject(delivery *to, uint32_t index)
 {
-    const weir_part_subject *subject = &to->pipeline->subjects[index];
-    if (to->pipeline->held[index]) {
-        hold_subject(to, to->pipeline->held[index]);
+    const weir_part_subject *subject = &to->pipeline->open_lap->subjects[index];
+    if (to->pipeline->reporting->held[index]) {
+        hold_subject(to, to->pipeline->reporting->held[index]);
         return;
     }
     weir_subject_lap lap = { .lap = &to->record->lap, .metrics = to->record->metrics[index] };
@@ -141,7 +142,7 @@ static void deliver_mark(delivery *to, const weir_part_mark *mark)
 static void deliver_lap(delivery *lap, weir_part *record)
 {
     lap->record = record;
-    for (uint32_t i = 0; i < lap->pipeline->num_subjects; i++)
+    for (uint32_t i = 0; i < lap->pipeline->open_lap->num_subjects; i++)
         deliver_subject(lap, i);
     for (size_t i = 0; i < record->num_marks; i++)
         deliver_mark(lap, &record->marks[i]);
@@ -191,19 +192,19 @@ static void fill_stage_info(const weir_node *node, weir_stage_info *info)
 static void deliver_start(const weir_pipeline *pipeline)
 {
     weir_run_info info = {
-        .start_unix_ns = pipeline->start_unix_ns,
+        .start_unix_ns = pipeline->reporting->start_unix_ns,
         .pipeline_id = pipeline->id,
-        .stages = pipeline->stage_infos,
+        .stages = pipeline->reporting->stage_infos,
         .num_stages = pipeline->core.num_nodes,
         .start_ns = pipeline->start_ns,
-        .queues = pipeline->queue_infos,
+        .queues = pipeline->reporting->queue_infos,
         .num_queues = pipeline->num_queues,
     };
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
-        fill_stage_info(node, &pipeline->stage_infos[i]);
+        fill_stage_info(node, &pipeline->reporting->stage_infos[i]);
         for (uint32_t j = 0; j < node->core.num_outs; j++)
-            pipeline->queue_infos[node->core.outs[j].index] = (weir_queue_info){
+            pipeline->reporting->queue_infos[node->core.outs[j].index] = (weir_queue_info){
                 .name = node->core.outs[j].name, .producer = i, .capacity = node->core.outs[j].capacity
             };
     }
@@ -216,7 +217,7 @@ static void deliver_dropped(weir_pipeline *pipeline)
 {
     uint64_t failures, events;
     char detail[96];
-    weir__outbox_take_dropped(&pipeline->outbox, &failures, &events);
+    weir__outbox_take_dropped(&pipeline->reporting->outbox, &failures, &events);
     if (failures == 0 && events == 0)
         return;
     snprintf(detail, sizeof detail, "%" PRIu64 " failures and %" PRIu64 " events", failures, events);
@@ -237,7 +238,7 @@ static void deliver_lost_records(const weir_pipeline *pipeline)
 
 static void deliver_end(const weir_pipeline *pipeline)
 {
-    weir_run_end end = { .end_unix_ns = pipeline->end_unix_ns, .status = pipeline->end_status };
+    weir_run_end end = { .end_unix_ns = pipeline->reporting->end_unix_ns, .status = pipeline->reporting->end_status };
     TELL(pipeline, run_end, &end);
 }
 
@@ -259,14 +260,14 @@ static void observer_main(void *argument)
     weir_message *message;
     bool started = false;
     weir__pipeline_of_thread = pipeline;
-    pipeline->delivery->pipeline = pipeline;
-    while (weir__outbox_take(&pipeline->outbox, weir__trace_patience_ns(pipeline), &message)) {
+    pipeline->reporting->delivery->pipeline = pipeline;
+    while (weir__outbox_take(&pipeline->reporting->outbox, weir__trace_patience_ns(pipeline), &message)) {
         if (started)
             weir__trace_deliver(pipeline);
         if (!message)
             continue;
         started = true;
-        deliver_message(pipeline->delivery, message);
+        deliver_message(pipeline->reporting->delivery, message);
         weir__message_free(message);
         deliver_dropped(pipeline);
     }
@@ -276,8 +277,8 @@ static void observer_main(void *argument)
     weir__failure_log_finish(pipeline->failure_log);
     deliver_dropped(pipeline);
     deliver_lost_records(pipeline);
-    for (uint32_t i = 0; i < pipeline->num_subjects; i++)
-        deliver_held(pipeline, pipeline->held[i]);
+    for (uint32_t i = 0; i < pipeline->open_lap->num_subjects; i++)
+        deliver_held(pipeline, pipeline->reporting->held[i]);
     deliver_end(pipeline);
 }
 
@@ -285,6 +286,36 @@ void weir__observing_mark(weir_pipeline *pipeline, weir_mark_kind kind, bool beg
 {
     weir_mark mark = { .pipeline = pipeline, .kind = kind, .begins = begins, .number = number, .name = name };
     TELL(pipeline, mark, &mark);
+}
+
+/* ---- the room's struct ------------------------------------------------------------------------------------- */
+
+static void wake_observer_thread(weir_pipeline *pipeline)
+{
+    weir__outbox_wake(&pipeline->reporting->outbox);
+}
+
+int weir__reporting_new(weir_pipeline *pipeline)
+{
+    pipeline->reporting = calloc(1, sizeof *pipeline->reporting);
+    pipeline->wake_observers = wake_observer_thread;
+    return pipeline->reporting ? weir__outbox_init(&pipeline->reporting->outbox) : UV_ENOMEM;
+}
+
+void weir__reporting_free(weir_pipeline *pipeline)
+{
+    if (!pipeline->reporting)
+        return;
+    weir__outbox_destroy(&pipeline->reporting->outbox);
+    free(pipeline->reporting);
+    pipeline->reporting = NULL;
+}
+
+void weir__reporting_end(weir_pipeline *pipeline, int status, int64_t end_unix_ns)
+{
+    pipeline->reporting->end_status = status;
+    pipeline->reporting->end_unix_ns = end_unix_ns;
+    weir__outbox_close(&pipeline->reporting->outbox);
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------------------- */
@@ -301,10 +332,10 @@ static int attach_observer(weir_pipeline *pipeline, const weir_observer *observe
     if (status != WEIR_OK)
         return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer could not be attached");
     pipeline->observers[pipeline->num_observers++] = *observer;
-    pipeline->wants_marks |= observer->lap != NULL;
-    pipeline->wants_laps |= observer->lap || observer->lap_end;
-    pipeline->wants_failures |= observer->failure != NULL;
-    pipeline->wants_events |= observer->event != NULL;
+    pipeline->reporting->wants_marks |= observer->lap != NULL;
+    pipeline->reporting->wants_laps |= observer->lap || observer->lap_end;
+    pipeline->reporting->wants_failures |= observer->failure != NULL;
+    pipeline->reporting->wants_events |= observer->event != NULL;
     pipeline->wants_position |= observer->mark != NULL;
     return WEIR_OK;
 }
@@ -325,8 +356,8 @@ int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *o
         return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
                               options->num_observers);
     pipeline->observers = calloc(options->num_observers + AUTOSTART_OBSERVERS, sizeof *pipeline->observers);
-    pipeline->delivery = calloc(1, sizeof *pipeline->delivery);
-    if (!pipeline->observers || !pipeline->delivery)
+    pipeline->reporting->delivery = calloc(1, sizeof *pipeline->reporting->delivery);
+    if (!pipeline->observers || !pipeline->reporting->delivery)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
     for (size_t i = 0; i < options->num_observers && status == WEIR_OK; i++)
         status = attach_observer(pipeline, &options->observers[i], error);
@@ -337,57 +368,61 @@ int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *o
 
 void weir__observing_destroy(weir_pipeline *pipeline)
 {
+    weir__reporting *own = pipeline->reporting;
     while (pipeline->num_observers > 0) {
         const weir_observer *observer = &pipeline->observers[--pipeline->num_observers];
         if (observer->detach)
             observer->detach(observer->self);
     }
-    for (uint32_t i = 0; pipeline->held && i < pipeline->num_subjects; i++)
-        free(pipeline->held[i]);
-    free(pipeline->held);
     free(pipeline->observers);
-    free(pipeline->delivery);
-    for (uint32_t i = 0; pipeline->stage_infos && i < pipeline->core.num_nodes; i++) {
-        free((char *)(uintptr_t)pipeline->stage_infos[i].inputs);
-        free((char *)(uintptr_t)pipeline->stage_infos[i].merge_order);
+    if (!own)
+        return;
+    for (uint32_t i = 0; own->held && i < pipeline->open_lap->num_subjects; i++)
+        free(own->held[i]);
+    free(own->held);
+    free(own->delivery);
+    for (uint32_t i = 0; own->stage_infos && i < pipeline->core.num_nodes; i++) {
+        free((char *)(uintptr_t)own->stage_infos[i].inputs);
+        free((char *)(uintptr_t)own->stage_infos[i].merge_order);
     }
-    free(pipeline->stage_infos);
-    free(pipeline->queue_infos);
+    free(own->stage_infos);
+    free(own->queue_infos);
 }
 
 /* False = out of memory. */
 static bool make_held(weir_pipeline *pipeline)
 {
-    pipeline->held = calloc(pipeline->num_subjects + 1, sizeof(held_subject *));
-    for (uint32_t i = 0; pipeline->held && pipeline->num_subjects && i < pipeline->core.num_nodes; i++) {
+    pipeline->reporting->held = calloc(pipeline->open_lap->num_subjects + 1, sizeof(held_subject *));
+    for (uint32_t i = 0;
+         pipeline->reporting->held && pipeline->open_lap->num_subjects && i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
         for (uint32_t j = node->subject; node->stats_interval_ns && j <= node->subject + node->core.num_outs; j++) {
-            held_subject *held = pipeline->held[j] = calloc(1, sizeof *held);
+            held_subject *held = pipeline->reporting->held[j] = calloc(1, sizeof *held);
             if (!held)
                 return false;
             held->interval_ns = node->stats_interval_ns;
-            held->subject = pipeline->subjects[j];
+            held->subject = pipeline->open_lap->subjects[j];
             held->index = j;
         }
     }
-    return pipeline->held;
+    return pipeline->reporting->held;
 }
 
 int weir__observing_start(weir_pipeline *pipeline, weir_error *error)
 {
-    pipeline->stage_infos = calloc(pipeline->core.num_nodes, sizeof *pipeline->stage_infos);
-    pipeline->queue_infos = calloc(pipeline->num_queues, sizeof *pipeline->queue_infos);
-    if (!pipeline->stage_infos || !pipeline->queue_infos || !make_held(pipeline))
+    pipeline->reporting->stage_infos = calloc(pipeline->core.num_nodes, sizeof *pipeline->reporting->stage_infos);
+    pipeline->reporting->queue_infos = calloc(pipeline->num_queues, sizeof *pipeline->reporting->queue_infos);
+    if (!pipeline->reporting->stage_infos || !pipeline->reporting->queue_infos || !make_held(pipeline))
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
-    int code = weir__thread_start(&pipeline->observer_thread, "weir-observer", observer_main, pipeline);
+    int code = weir__thread_start(&pipeline->reporting->thread, "weir-observer", observer_main, pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the observer thread: %s", uv_strerror(code));
-    pipeline->observer_started = true;
+    pipeline->reporting->thread_started = true;
     return WEIR_OK;
 }
 
 void weir__observing_join(weir_pipeline *pipeline)
 {
-    if (pipeline->observer_started)
-        uv_thread_join(&pipeline->observer_thread);
+    if (pipeline->reporting && pipeline->reporting->thread_started)
+        uv_thread_join(&pipeline->reporting->thread);
 }

@@ -2,7 +2,14 @@
 #ifndef ENGINE_MEASURE_OBSERVING_H
 #define ENGINE_MEASURE_OBSERVING_H
 
-#include "engine/state/run_state.h"
+#include "engine/measure/reporting.h"
+
+/* Makes pipeline->reporting, with its outbox. 0 or a UV_ error. */
+int weir__reporting_new(weir_pipeline *pipeline);
+void weir__reporting_free(weir_pipeline *pipeline);
+
+/* The run is over: after this only events of observers are added to the outbox. */
+void weir__reporting_end(weir_pipeline *pipeline, int status, int64_t end_unix_ns);
 
 /* Copies the observers and attaches them. They are detached by weir__observing_destroy(), also after a failure. */
 int weir__observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error);

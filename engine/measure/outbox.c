@@ -6,6 +6,7 @@
 #include "common/redact.h"
 #include "common/unix_clock.h"
 #include "engine/measure/part.h"
+#include "engine/measure/reporting.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 
@@ -155,15 +156,15 @@ void weir__outbox_add_start(weir_outbox *outbox)
 
 void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot)
 {
-    weir_outbox *outbox = &pipeline->outbox;
-    if (pipeline->wants_failures)
+    weir_outbox *outbox = &pipeline->reporting->outbox;
+    if (pipeline->reporting->wants_failures)
         offer_message(outbox, failure_message(slot), false, &outbox->dropped_failures);
 }
 
 int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
 {
-    weir_outbox *outbox = &pipeline->outbox;
-    if (!pipeline->wants_events)
+    weir_outbox *outbox = &pipeline->reporting->outbox;
+    if (!pipeline->reporting->wants_events)
         return WEIR_OK;
     weir_message *message = event_message(MESSAGE_EVENT, name, category ? category : "", detail ? detail : "");
     if (!message)
@@ -174,7 +175,7 @@ int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char
 
 void weir__outbox_add_stall(weir_pipeline *pipeline, const char *stage, const char *text)
 {
-    weir_outbox *outbox = &pipeline->outbox;
+    weir_outbox *outbox = &pipeline->reporting->outbox;
     offer_message(outbox, event_message(MESSAGE_STALL, "stall", stage, text), false, &outbox->dropped_events);
 }
 
@@ -200,7 +201,7 @@ static weir_message *take_newest_lap_locked(weir_outbox *outbox, const weir_part
 
 bool weir__outbox_add_lap(weir_pipeline *pipeline, weir_part *lap)
 {
-    weir_outbox *outbox = &pipeline->outbox;
+    weir_outbox *outbox = &pipeline->reporting->outbox;
     uv_mutex_lock(&outbox->lock);
     weir_message *message = take_newest_lap_locked(outbox, lap);
     uv_mutex_unlock(&outbox->lock);
@@ -225,6 +226,14 @@ void weir__outbox_close(weir_outbox *outbox)
 {
     uv_mutex_lock(&outbox->lock);
     outbox->closed = true;
+    uv_mutex_unlock(&outbox->lock);
+    uv_cond_signal(&outbox->filled);
+}
+
+void weir__outbox_wake(weir_outbox *outbox)
+{
+    uv_mutex_lock(&outbox->lock);
+    outbox->woken = true;
     uv_mutex_unlock(&outbox->lock);
     uv_cond_signal(&outbox->filled);
 }

@@ -5,7 +5,7 @@
 #ifndef ENGINE_MEASURE_OUTBOX_H
 #define ENGINE_MEASURE_OUTBOX_H
 
-#include "engine/state/run_state.h"
+#include "engine/measure/reporting.h"
 
 struct weir_part;
 
@@ -45,9 +45,12 @@ bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir_part *lap);
 void weir__outbox_close(weir_outbox *outbox);
 
 /* Observer thread only. Waits for the oldest message and takes it, at most timeout_ns (WEIR_FOREVER) or until
-   outbox_wake(): then *message is NULL. False = closed and empty. */
+   weir__outbox_wake(): then *message is NULL. False = closed and empty. */
 bool weir__outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **message);
 void weir__message_free(weir_message *message);
+
+/* The observer thread looks what there is to do. */
+void weir__outbox_wake(weir_outbox *outbox);
 
 /* The number of messages dropped since the last call. */
 void weir__outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events);

@@ -10,7 +10,7 @@
 static void add_node_subjects(weir_pipeline *pipeline, weir_node *node)
 {
     bool is_stage = strcmp(node->kind, "stage") == 0;
-    weir_part_subject *next = &pipeline->subjects[node->subject = pipeline->num_subjects];
+    weir_part_subject *next = &pipeline->open_lap->subjects[node->subject = pipeline->open_lap->num_subjects];
     *next++ = (weir_part_subject){ .subject = is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
                                    .name = node->name,
                                    .kind = node->kind,
@@ -23,33 +23,34 @@ static void add_node_subjects(weir_pipeline *pipeline, weir_node *node)
                                        .capacity = queue->capacity,
                                        .num_times = queue == pipeline->core.sink ? 3 : 2 };
     }
-    pipeline->num_subjects += 1 + node->core.num_outs;
+    pipeline->open_lap->num_subjects += 1 + node->core.num_outs;
 }
 
 int weir__part_subjects_new(weir_pipeline *pipeline)
 {
     size_t most = pipeline->core.num_nodes + (size_t)pipeline->num_queues + pipeline->num_pools + 2;
-    weir_part_subject *subjects = pipeline->subjects = calloc(most, sizeof *subjects);
+    weir_part_subject *subjects = pipeline->open_lap->subjects = calloc(most, sizeof *subjects);
     if (!subjects)
         return WEIR_ENOMEM;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         add_node_subjects(pipeline, pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
-        pool->subject = pipeline->num_subjects;
-        subjects[pipeline->num_subjects++] = (weir_part_subject){
+        pool->subject = pipeline->open_lap->num_subjects;
+        subjects[pipeline->open_lap->num_subjects++] = (weir_part_subject){
             .subject = WEIR_SUBJECT_POOL, .name = pool->name, .kind = "pool", .threads = &pool->num_workers
         };
     }
-    snprintf(pipeline->process_name, sizeof pipeline->process_name, "%u:process", pipeline->id);
-    snprintf(pipeline->machine_name, sizeof pipeline->machine_name, "%u:machine", pipeline->id);
-    subjects[pipeline->num_subjects++] = (weir_part_subject){ .subject = WEIR_SUBJECT_PROCESS,
-                                                              .name = pipeline->process_name,
-                                                              .kind = "process",
-                                                              .capacity = pipeline->num_cpus };
-    subjects[pipeline->num_subjects++] =
-        (weir_part_subject){ .subject = WEIR_SUBJECT_MACHINE, .name = pipeline->machine_name, .kind = "machine" };
-    for (uint32_t i = 1; i < pipeline->num_subjects; i++)
+    snprintf(pipeline->open_lap->process_name, sizeof pipeline->open_lap->process_name, "%u:process", pipeline->id);
+    snprintf(pipeline->open_lap->machine_name, sizeof pipeline->open_lap->machine_name, "%u:machine", pipeline->id);
+    subjects[pipeline->open_lap->num_subjects++] = (weir_part_subject){ .subject = WEIR_SUBJECT_PROCESS,
+                                                                        .name = pipeline->open_lap->process_name,
+                                                                        .kind = "process",
+                                                                        .capacity = pipeline->num_cpus };
+    subjects[pipeline->open_lap->num_subjects++] = (weir_part_subject){ .subject = WEIR_SUBJECT_MACHINE,
+                                                                        .name = pipeline->open_lap->machine_name,
+                                                                        .kind = "machine" };
+    for (uint32_t i = 1; i < pipeline->open_lap->num_subjects; i++)
         subjects[i].first_time = subjects[i - 1].first_time + subjects[i - 1].num_times;
     return WEIR_OK;
 }
@@ -59,14 +60,14 @@ int weir__part_subjects_new(weir_pipeline *pipeline)
 /* The last one is that of steps. */
 static size_t num_histograms(const weir_pipeline *pipeline)
 {
-    const weir_part_subject *last = &pipeline->subjects[pipeline->num_subjects - 1];
+    const weir_part_subject *last = &pipeline->open_lap->subjects[pipeline->open_lap->num_subjects - 1];
     return last->first_time + last->num_times + 1;
 }
 
 static void clear_metrics(weir_part *part)
 {
-    for (uint32_t i = 0; i < part->pipeline->num_subjects; i++) {
-        const weir_part_subject *subject = &part->pipeline->subjects[i];
+    for (uint32_t i = 0; i < part->pipeline->open_lap->num_subjects; i++) {
+        const weir_part_subject *subject = &part->pipeline->open_lap->subjects[i];
         weir_queue_metrics *queue = &part->metrics[i].queue;
         weir_metrics_clear(weir_subject_metrics(subject->subject), queue);
         if (subject->subject == WEIR_SUBJECT_QUEUE && subject->num_times < 3)
@@ -84,7 +85,7 @@ weir_part *weir__part_new(const weir_pipeline *pipeline)
     part->pipeline = pipeline;
     part->id = 1 + atomic_fetch_add(&num_parts, 1);
     part->lap.position = (weir_lap_position){ .mode = part->mode, .phase = part->phase, .last_step = -1 };
-    part->metrics = calloc(pipeline->num_subjects, sizeof *part->metrics);
+    part->metrics = calloc(pipeline->open_lap->num_subjects, sizeof *part->metrics);
     part->times = calloc(num_histograms(pipeline), sizeof *part->times);
     part->stored = calloc(num_histograms(pipeline), sizeof *part->stored);
     if (!part->metrics || !part->times || !part->stored) {
@@ -302,8 +303,8 @@ void weir__part_store(weir_part *part)
 void weir__part_join(weir_part *first, weir_part *second)
 {
     const weir_pipeline *pipeline = first->pipeline;
-    for (uint32_t i = 0; i < pipeline->num_subjects; i++)
-        weir_metrics_add(weir_subject_metrics(pipeline->subjects[i].subject), &first->metrics[i],
+    for (uint32_t i = 0; i < pipeline->open_lap->num_subjects; i++)
+        weir_metrics_add(weir_subject_metrics(pipeline->open_lap->subjects[i].subject), &first->metrics[i],
                          &second->metrics[i]);
     for (size_t i = 0; i < num_histograms(pipeline); i++)
         join_histogram(&first->stored[i], &second->stored[i]);

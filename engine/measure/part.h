@@ -13,6 +13,9 @@
 
 #include "engine/spans/spans.h"
 
+/* Bytes of the name of a mode or phase. */
+enum { MAX_MARK = 64 };
+
 /* An encoded histogram; NULL = empty. */
 typedef struct weir_stored_histogram {
     uint8_t *bytes;
@@ -60,13 +63,29 @@ typedef struct weir_part {
     size_t num_marks;
 } weir_part;
 
-/* Makes pipeline->subjects; free() them. WEIR_OK or WEIR_ENOMEM. */
+/* What is measured and not taken yet; see current_part.h. */
+typedef struct weir__open_lap {
+    /* immutable after init */
+    weir_part_subject *subjects;
+    uint32_t num_subjects;
+    char process_name[32], machine_name[32]; /* of these two subjects */
+
+    /* guarded by pipeline->lock */
+    weir_part *parts, *part; /* all of them, and the current one */
+    weir_part *spares;
+    uint32_t num_spares;
+    int64_t since_ns; /* the sums of the current part begin */
+    bool has_ended;   /* parts of a lap that has ended wait for the service thread */
+    bool tail_marked; /* the last lap has the tail; see laps.h */
+} weir__open_lap;
+
+/* Makes the subjects of pipeline->open_lap. WEIR_OK or WEIR_ENOMEM. */
 int weir__part_subjects_new(weir_pipeline *pipeline);
 
 /* The histograms of a subject. */
 static inline weir_live_histogram *part_times(const weir_part *part, size_t subject)
 {
-    return &part->times[part->pipeline->subjects[subject].first_time];
+    return &part->times[part->pipeline->open_lap->subjects[subject].first_time];
 }
 
 /* Cleared metrics, and an empty range of steps. NULL = out of memory. */

@@ -9,6 +9,7 @@
 
 #include "engine/measure/consumer_position.h"
 #include "engine/measure/current_part.h"
+#include "engine/measure/part.h"
 #include "engine/state/lock.h"
 #include "engine/trace/trace_ring.h"
 
@@ -58,9 +59,9 @@ static weir__stage_sum sum_open_parts_locked(const weir_node *node)
 {
     const weir_pipeline *pipeline = node->pipeline;
     weir__stage_sum open = { 0 };
-    for (const weir_part *part = pipeline->parts; part; part = part->next) {
-        const weir__stage_sum sum =
-            weir__stage_sum_of(part == pipeline->part ? &node->core.lap : &part->metrics[node->subject].task);
+    for (const weir_part *part = pipeline->open_lap->parts; part; part = part->next) {
+        const weir__stage_sum sum = weir__stage_sum_of(
+            part == pipeline->open_lap->part ? &node->core.lap : &part->metrics[node->subject].task);
         if (!part->paused)
             weir__stage_sum_add(&open, &sum);
     }
@@ -130,8 +131,8 @@ void weir__running_add(weir_pipeline *pipeline)
     running = pipeline;
     weir__engine_lock(pipeline);
     pipeline->paused = weir__span_is_paused();
-    if (pipeline->part) /* nothing is in it yet */
-        pipeline->part->paused = pipeline->paused;
+    if (pipeline->open_lap->part) /* nothing is in it yet */
+        pipeline->open_lap->part->paused = pipeline->paused;
     weir__engine_unlock(pipeline);
     if (pipeline->trace && pipeline->paused)
         weir__trace_update(pipeline);

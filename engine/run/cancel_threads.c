@@ -4,6 +4,7 @@
  */
 #include "engine/run/cancel_threads.h"
 
+#include "engine/run/run_room.h"
 #include "engine/state/lock.h"
 #include "engine/state/thread.h"
 
@@ -40,7 +41,7 @@ static weir__cancel_thread *find_free(weir_pipeline *pipeline, bool *is_first)
     weir__cancel_thread *free = NULL;
     *is_first = true;
     for (int i = 0; i < MAX_CANCEL_THREADS; i++) {
-        weir__cancel_thread *thread = &pipeline->cancel_threads[i];
+        weir__cancel_thread *thread = &pipeline->run->service.cancel_threads[i];
         if (thread->started && thread->has_ended) {
             uv_thread_join(&thread->thread);
             thread->started = false;
@@ -63,8 +64,8 @@ void weir__cancel_threads_serve(weir_pipeline *pipeline, int64_t *due_ns)
     if (!wanted)
         return;
     weir__cancel_thread *thread = find_free(pipeline, &is_first);
-    if (thread && (is_first || now_ns - pipeline->cancel_thread_ns >= patience_ns)) {
-        pipeline->cancel_thread_ns = now_ns;
+    if (thread && (is_first || now_ns - pipeline->run->service.cancel_thread_ns >= patience_ns)) {
+        pipeline->run->service.cancel_thread_ns = now_ns;
         thread->pipeline = pipeline;
         thread->has_ended = false;
         thread->started = weir__thread_start(&thread->thread, "weir-cancel", cancel_thread_main, thread) == 0;
@@ -81,6 +82,6 @@ void weir__cancel_threads_serve(weir_pipeline *pipeline, int64_t *due_ns)
 void weir__cancel_threads_join(weir_pipeline *pipeline)
 {
     for (int i = 0; i < MAX_CANCEL_THREADS; i++)
-        if (pipeline->cancel_threads[i].started)
-            uv_thread_join(&pipeline->cancel_threads[i].thread);
+        if (pipeline->run->service.cancel_threads[i].started)
+            uv_thread_join(&pipeline->run->service.cancel_threads[i].thread);
 }

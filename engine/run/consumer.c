@@ -17,31 +17,31 @@ static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     if (pipeline->core.consumable)
         return;
     weir__wake_all_locked(pipeline);
-    pipeline->consumers_waiting++;
-    pipeline->consumers_patient += is_patient;
+    pipeline->consumer.waiting++;
+    pipeline->consumer.patient += is_patient;
     int64_t left_ns = deadline_ns == WEIR_FOREVER ? WEIR_FOREVER : deadline_ns - pipeline->core.now_ns;
     if (left_ns == WEIR_FOREVER || left_ns > 0)
-        weir__engine_wait_locked(pipeline, &pipeline->consumable, left_ns);
-    pipeline->consumers_patient -= is_patient && pipeline->consumers_patient;
-    pipeline->consumers_waiting--;
-    if (pipeline->consumers_waking)
-        pipeline->consumers_waking--;
+        weir__engine_wait_locked(pipeline, &pipeline->consumer.consumable, left_ns);
+    pipeline->consumer.patient -= is_patient && pipeline->consumer.patient;
+    pipeline->consumer.waiting--;
+    if (pipeline->consumer.waking)
+        pipeline->consumer.waking--;
 }
 
 static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
     int64_t start_ns = pipeline->core.now_ns;
-    int64_t spin_ns = pipeline->consumer_spin_ns;
+    int64_t spin_ns = pipeline->consumer.spin_ns;
     if (deadline_ns != WEIR_FOREVER && deadline_ns - start_ns < spin_ns)
         spin_ns = deadline_ns - start_ns;
     if (may_spin_locked(pipeline, true)) {
         weir__engine_unlock(pipeline);
-        weir__spin(&pipeline->is_consumable, spin_ns);
+        weir__spin(&pipeline->consumer.is_consumable, spin_ns);
         weir__engine_lock_for_step(pipeline, weir_clock_ns());
     }
     if (!pipeline->core.consumable)
         sleep_consumer_locked(pipeline, deadline_ns);
-    pipeline->consumer_spin_ns = weir__spin_adapt(pipeline->consumer_spin_ns, pipeline->core.now_ns - start_ns);
+    pipeline->consumer.spin_ns = weir__spin_adapt(pipeline->consumer.spin_ns, pipeline->core.now_ns - start_ns);
 }
 
 /* The result of weir_pipeline_next() if there is no item, or items are no longer delivered. */
@@ -59,12 +59,12 @@ static int end_status_locked(const weir_pipeline *pipeline)
  */
 static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool waited, int64_t *late_ns)
 {
-    int64_t since_ns = pipeline->asked_ns ? pipeline->asked_ns : start_ns;
+    int64_t since_ns = pipeline->consumer.asked_ns ? pipeline->consumer.asked_ns : start_ns;
     int64_t until_ns = waited ? pipeline->core.now_ns : pipeline->core.consumable_ns;
-    if ((!waited && !pipeline->asked_ns) || until_ns < since_ns)
+    if ((!waited && !pipeline->consumer.asked_ns) || until_ns < since_ns)
         since_ns = until_ns;
-    *late_ns = pipeline->asked_ns && start_ns > until_ns ? start_ns - until_ns : 0;
-    pipeline->asked_ns = 0;
+    *late_ns = pipeline->consumer.asked_ns && start_ns > until_ns ? start_ns - until_ns : 0;
+    pipeline->consumer.asked_ns = 0;
     return until_ns - since_ns;
 }
 
@@ -121,7 +121,7 @@ static int take_with_lock(weir_pipeline *pipeline, const consumer_thread *self, 
         }
         if (deadline_ns != WEIR_FOREVER && pipeline->core.now_ns >= deadline_ns) {
             status = WEIR_ETIMEDOUT;
-            pipeline->asked_ns = pipeline->asked_ns ? pipeline->asked_ns : start_ns;
+            pipeline->consumer.asked_ns = pipeline->consumer.asked_ns ? pipeline->consumer.asked_ns : start_ns;
             break;
         }
         wait_consumable_locked(pipeline, deadline_ns);
@@ -163,11 +163,11 @@ int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd)
         return WEIR_EFORKED;
     int made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), spare = -1;
     weir__engine_lock(pipeline);
-    if (pipeline->poll_fd >= 0)
+    if (pipeline->consumer.poll_fd >= 0)
         spare = made;
-    else if ((pipeline->poll_fd = made) >= 0 && atomic_load(&pipeline->is_consumable))
+    else if ((pipeline->consumer.poll_fd = made) >= 0 && atomic_load(&pipeline->consumer.is_consumable))
         eventfd_write(made, 1);
-    *fd = pipeline->poll_fd;
+    *fd = pipeline->consumer.poll_fd;
     weir__engine_unlock(pipeline);
     if (spare >= 0)
         close(spare);

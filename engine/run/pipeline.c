@@ -13,10 +13,12 @@
 #include "engine/measure/laps.h"
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
+#include "engine/measure/reporting.h"
 #include "engine/measure/running.h"
 #include "engine/resume/tracker.h"
 #include "engine/run/node.h"
 #include "engine/run/pool.h"
+#include "engine/run/run_room.h"
 #include "engine/run/service.h"
 #include "engine/run/signals.h"
 #include "engine/state/failure_log.h"
@@ -77,10 +79,10 @@ static int make_pools(weir_pipeline *pipeline, uint32_t threads, weir_error *err
 
 static int make_conditions(weir_pipeline *pipeline, weir_error *error)
 {
-    int code = uv_cond_init(&pipeline->consumable);
-    pipeline->consumable_made = code == 0;
+    int code = uv_cond_init(&pipeline->consumer.consumable);
+    pipeline->consumer.consumable_made = code == 0;
     if (code == 0)
-        code = weir__outbox_init(&pipeline->outbox);
+        code = weir__reporting_new(pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
     return WEIR_OK;
@@ -103,24 +105,26 @@ static void destroy_pipeline(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir__pool_join(pipeline->pools[i]);
-    if (pipeline->observer_started)
-        weir__outbox_close(&pipeline->outbox);
+    if (pipeline->reporting && pipeline->reporting->thread_started)
+        weir__outbox_close(&pipeline->reporting->outbox);
     weir__observing_join(pipeline);
     weir__observing_destroy(pipeline);
     weir__trace_destroy(pipeline);
     weir__laps_destroy(pipeline);
     weir__service_destroy(pipeline);
-    weir__outbox_destroy(&pipeline->outbox);
+    weir__reporting_free(pipeline);
     free(pipeline->failure_log);
+    free(pipeline->position);
+    free(pipeline->run);
     weir__tracker_free(pipeline->tracker);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         weir__node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir__pool_free(pipeline->pools[i]);
-    if (pipeline->poll_fd >= 0)
-        close(pipeline->poll_fd);
-    if (pipeline->consumable_made)
-        uv_cond_destroy(&pipeline->consumable);
+    if (pipeline->consumer.poll_fd >= 0)
+        close(pipeline->consumer.poll_fd);
+    if (pipeline->consumer.consumable_made)
+        uv_cond_destroy(&pipeline->consumer.consumable);
     free(pipeline->pools);
     free(pipeline->core.nodes);
     free(pipeline->nodes);
@@ -130,15 +134,19 @@ static void destroy_pipeline(weir_pipeline *pipeline)
 static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options)
 {
     weir_pipeline *pipeline = calloc(1, sizeof *pipeline);
-    if (!pipeline) {
+    weir__run *run = calloc(1, sizeof *run);
+    if (!pipeline || !run) {
+        free(pipeline);
+        free(run);
         for (uint32_t i = 0; i < num_nodes; i++)
             weir__node_free(nodes[i]);
         free(nodes);
         return NULL;
     }
+    pipeline->run = run;
     pipeline->num_forks = weir__forks_watch();
     pipeline->nodes = nodes;
-    pipeline->poll_fd = -1;
+    pipeline->consumer.poll_fd = -1;
     pipeline->lock = WEIR_MUTEX;
     pipeline->resize_lock = WEIR_MUTEX;
     pipeline->core.num_nodes = num_nodes;
@@ -150,7 +158,6 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->core.measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
-    pipeline->steps_in_lap = options->steps_per_lap; /* the first step ends a lap */
     return pipeline;
 }
 
@@ -162,7 +169,7 @@ static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *opti
     if (!pipeline->failure_log || weir__laps_init(pipeline, start_ns) != WEIR_OK ||
         weir__trace_init(pipeline, options->trace_records) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
-    pipeline->start_unix_ns = weir__laps_unix_at_ns(pipeline, start_ns);
+    pipeline->reporting->start_unix_ns = weir__laps_unix_at_ns(pipeline, start_ns);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         pipeline->nodes[i]->core.may_run_ahead = weir__burst_allowed(pipeline->nodes[i]);
     weir__graph_prepare(&pipeline->core, start_ns);
@@ -179,6 +186,8 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
 
     int status = make_conditions(pipeline, error);
+    if (status == WEIR_OK && weir__position_new(pipeline) != WEIR_OK)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
     if (status == WEIR_OK)
         status = weir__observing_init(pipeline, options, error);
     if (status == WEIR_OK)
@@ -198,12 +207,12 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
         return status;
     }
 
-    weir__outbox_add_start(&pipeline->outbox);
+    weir__outbox_add_start(&pipeline->reporting->outbox);
     weir__running_add(pipeline);
     *made = pipeline; /* before tasks start: they may use it */
     engine_lock_at(pipeline, weir_clock_ns());
     weir__graph_start(&pipeline->core);
-    pipeline->wake_service = true;
+    pipeline->waking.wake_service = true;
     weir__engine_unlock(pipeline);
     return WEIR_OK;
 }
@@ -236,7 +245,7 @@ static void close_run(weir_pipeline *pipeline)
     weir__position_end(pipeline);
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->closing = true;
-    pipeline->wake_service = true;
+    pipeline->waking.wake_service = true;
     weir__engine_unlock(pipeline);
 }
 
@@ -256,7 +265,7 @@ void weir_pipeline_free(weir_pipeline *pipeline)
     weir__service_join(pipeline);
     weir__running_remove(pipeline);
     weir__observing_join(pipeline);
-    pipeline->observer_started = false;
+    pipeline->reporting->thread_started = false;
     assert(is_accounted_for(pipeline));
     (void)is_accounted_for;
     destroy_pipeline(pipeline);

@@ -70,7 +70,7 @@ static void sleep_for_work_locked(weir_worker *worker)
     if (may_go_on_locked(worker))
         return;
     weir__wake_all_locked(pipeline);
-    pipeline->num_awake--;
+    pipeline->waking.num_awake--;
     do {
         if (!is_surplus_locked(worker)) {
             wait_once_locked(pool);
@@ -79,7 +79,7 @@ static void sleep_for_work_locked(weir_worker *worker)
         weir__wake_all_locked(pipeline);
         weir__engine_wait_locked(pipeline, &pool->parked, WEIR_FOREVER);
     } while (!may_go_on_locked(worker));
-    pipeline->num_awake++;
+    pipeline->waking.num_awake++;
 }
 
 static void wait_for_work_locked(weir_worker *worker)
@@ -90,7 +90,7 @@ static void wait_for_work_locked(weir_worker *worker)
         sleep_for_work_locked(worker);
         return;
     }
-    if (may_spin_locked(pool->pipeline, pool->pipeline->consumers_waiting == 0))
+    if (may_spin_locked(pool->pipeline, pool->pipeline->consumer.waiting == 0))
         spin_for_work_locked(pool);
     if (!has_work_locked(pool))
         sleep_for_work_locked(worker);
@@ -113,7 +113,7 @@ static void step_starts_locked(weir_worker *worker, weir_slot *slot)
     if (slot->core.starts_task)
         task_starts_locked(slot);
     if (slot->node->task_deadline_ns && !slot->node->watched)
-        slot->node->watched = worker->pool->pipeline->wake_service = true;
+        slot->node->watched = worker->pool->pipeline->waking.wake_service = true;
     slot->is_long_step = slot->node->core.typical_ns >= WEIR_LONG_STEP_NS;
     worker->running = slot;
     slot->thread = worker;
@@ -177,7 +177,7 @@ static void run_worker(weir_worker *worker)
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
     weir__engine_lock_for_step(pipeline, weir_clock_ns());
-    pipeline->num_awake++;
+    pipeline->waking.num_awake++;
     for (;;) {
         if (is_surplus_locked(worker) && !pool->quit)
             sleep_for_work_locked(worker);
@@ -196,7 +196,7 @@ static void run_worker(weir_worker *worker)
             wait_for_work_locked(worker);
         }
     }
-    pipeline->num_awake--;
+    pipeline->waking.num_awake--;
     weir__engine_unlock(pipeline);
     release_spent_label(worker);
 }

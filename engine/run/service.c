@@ -7,8 +7,11 @@
 #include <errno.h>
 
 #include "engine/measure/laps.h"
+#include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
+#include "engine/measure/part.h"
 #include "engine/run/cancel_threads.h"
+#include "engine/run/run_room.h"
 #include "engine/run/watchdog.h"
 #include "engine/state/lock.h"
 #include "engine/state/thread.h"
@@ -44,12 +47,12 @@ static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
 /* Without the lock: an event allocates memory. */
 static void report_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
 {
-    if (failed && !pipeline->failure_reported)
+    if (failed && !pipeline->run->service.failure_reported)
         weir__outbox_add_event(pipeline, "failed", "pipeline", pipeline->error.message); /* set before `failed` */
-    if (stopped && !pipeline->stop_reported)
+    if (stopped && !pipeline->run->service.stop_reported)
         weir__outbox_add_event(pipeline, "stop", "pipeline", NULL);
-    pipeline->failure_reported |= failed;
-    pipeline->stop_reported |= stopped;
+    pipeline->run->service.failure_reported |= failed;
+    pipeline->run->service.stop_reported |= stopped;
 }
 
 static void release_leftovers(weir_pipeline *pipeline)
@@ -68,29 +71,28 @@ static void release_leftovers(weir_pipeline *pipeline)
 /* No task is left, and no result will be delivered. The consumer may still report. */
 static void end_work(weir_pipeline *pipeline, bool stopped, bool failed)
 {
-    pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
+    pipeline->run->service.end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
     if (pipeline->core.measures)
         weir__laps_begin_tail(pipeline);
     release_leftovers(pipeline); /* the lap waits neither for release functions nor for the log */
     weir__cancel_threads_join(pipeline);
-    pipeline->work_ended = true;
+    pipeline->run->service.work_ended = true;
 }
 
 static void end_run(weir_pipeline *pipeline)
 {
     int64_t end_ns = pipeline->core.measures ? weir__laps_take_last(pipeline) : weir_clock_ns();
     weir_pipeline_trace(pipeline, false);
-    pipeline->end_unix_ns = weir__laps_unix_at_ns(pipeline, end_ns);
-    weir__outbox_close(&pipeline->outbox);
+    weir__reporting_end(pipeline, pipeline->run->service.end_status, weir__laps_unix_at_ns(pipeline, end_ns));
 }
 
 /* Checks everything once; *due_ns is when the next check is due. False = the run is over. */
 static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
 {
-    if (atomic_exchange(&pipeline->stop_wanted, false))
+    if (atomic_exchange(&pipeline->run->stop.wanted, false))
         weir_pipeline_stop(pipeline);
     weir__engine_lock(pipeline);
-    bool over = pipeline->core.over, lap_ended = pipeline->lap_ended, closing = pipeline->closing;
+    bool over = pipeline->core.over, lap_ended = pipeline->open_lap->has_ended, closing = pipeline->closing;
     bool stopped = pipeline->core.stopped, failed = pipeline->core.failed;
     weir__engine_unlock(pipeline);
 
@@ -98,7 +100,7 @@ static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
     report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->core.measures)
         weir__laps_take(pipeline, lap_ended);
-    if (over && !pipeline->work_ended)
+    if (over && !pipeline->run->service.work_ended)
         end_work(pipeline, stopped, failed);
     if (over && closing) {
         end_run(pipeline);
@@ -130,30 +132,30 @@ static void service_main(void *argument)
 
 int weir__service_init(weir_pipeline *pipeline, weir_error *error)
 {
-    pipeline->service_wake_made = sem_init(&pipeline->service_wake, 0, 0) == 0;
-    if (pipeline->service_wake_made)
+    pipeline->run->service.wake_made = sem_init(&pipeline->service_wake, 0, 0) == 0;
+    if (pipeline->run->service.wake_made)
         return WEIR_OK;
     return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot create a semaphore: %s", uv_strerror(-errno));
 }
 
 void weir__service_destroy(weir_pipeline *pipeline)
 {
-    if (pipeline->service_wake_made)
+    if (pipeline->run->service.wake_made)
         sem_destroy(&pipeline->service_wake);
 }
 
 int weir__service_start(weir_pipeline *pipeline, weir_error *error)
 {
     weir__laps_note_start(pipeline);
-    int code = weir__thread_start(&pipeline->service_thread, "weir-service", service_main, pipeline);
+    int code = weir__thread_start(&pipeline->run->service.thread, "weir-service", service_main, pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the service thread: %s", uv_strerror(code));
-    pipeline->service_started = true;
+    pipeline->run->service.started = true;
     return WEIR_OK;
 }
 
 void weir__service_join(weir_pipeline *pipeline)
 {
-    if (pipeline->service_started)
-        uv_thread_join(&pipeline->service_thread);
+    if (pipeline->run->service.started)
+        uv_thread_join(&pipeline->run->service.thread);
 }

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include "engine/run/run_room.h"
 #include "engine/state/run_state.h"
 
 static const int numbers[] = { SIGINT, SIGTERM };
@@ -34,7 +35,7 @@ int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
     if (is_of_parent(pipeline))
         return WEIR_EFORKED;
     int error = errno;
-    atomic_store(&pipeline->stop_wanted, true);
+    atomic_store(&pipeline->run->stop.wanted, true);
     sem_post(&pipeline->service_wake);
     errno = error;
     return WEIR_OK;
@@ -45,13 +46,14 @@ int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
 static bool stop_each(int number)
 {
     bool has_stopped = false;
-    for (weir_pipeline *pipeline = atomic_load(&first); pipeline; pipeline = atomic_load(&pipeline->next_on_signal)) {
+    for (weir_pipeline *pipeline = atomic_load(&first); pipeline;
+         pipeline = atomic_load(&pipeline->run->stop.next_on_signal)) {
         int none = 0;
         if (is_of_parent(pipeline))
             continue;
-        if (atomic_load(&pipeline->stop_signal) == 0)
+        if (atomic_load(&pipeline->run->stop.signal) == 0)
             atomic_store(&stopped_ns, weir_clock_ns());
-        has_stopped |= atomic_compare_exchange_strong(&pipeline->stop_signal, &none, number);
+        has_stopped |= atomic_compare_exchange_strong(&pipeline->run->stop.signal, &none, number);
         weir_pipeline_stop_from_signal(pipeline);
     }
     return has_stopped;
@@ -85,9 +87,9 @@ int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
     if (!atomic_load(&first))
         for (int i = 0; i < NUM_SIGNALS; i++)
             sigaction(numbers[i], NULL, &before[i]);
-    if (!pipeline->on_signals) {
-        pipeline->on_signals = true;
-        atomic_store(&pipeline->next_on_signal, atomic_load(&first));
+    if (!pipeline->run->stop.on_signals) {
+        pipeline->run->stop.on_signals = true;
+        atomic_store(&pipeline->run->stop.next_on_signal, atomic_load(&first));
         atomic_store(&first, pipeline);
     }
     set_actions(&action, false);
@@ -99,7 +101,7 @@ int weir_pipeline_stop_signal(weir_pipeline *pipeline)
 {
     if (!pipeline)
         return WEIR_EINVAL;
-    return is_of_parent(pipeline) ? (int)WEIR_EFORKED : atomic_load(&pipeline->stop_signal);
+    return is_of_parent(pipeline) ? (int)WEIR_EFORKED : atomic_load(&pipeline->run->stop.signal);
 }
 
 void weir__signals_forget(weir_pipeline *pipeline)
@@ -107,9 +109,9 @@ void weir__signals_forget(weir_pipeline *pipeline)
     pthread_mutex_lock(&lock);
     _Atomic(weir_pipeline *) *link = &first;
     while (atomic_load(link) && atomic_load(link) != pipeline)
-        link = &atomic_load(link)->next_on_signal;
+        link = &atomic_load(link)->run->stop.next_on_signal;
     if (atomic_load(link)) {
-        atomic_store(link, atomic_load(&pipeline->next_on_signal));
+        atomic_store(link, atomic_load(&pipeline->run->stop.next_on_signal));
         if (!atomic_load(&first))
             set_actions(before, true);
     }

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "engine/base/label.h"
+#include "engine/measure/consumer_position.h"
+#include "engine/measure/position.h"
+#include "engine/run/run_room.h"
 #include "engine/state/lock.h"
 
 /* The public struct, followed by what it points to. */
@@ -90,8 +93,8 @@ static void look_locked(weir_pipeline *pipeline, full_snapshot *snapshot)
 {
     weir_queue_snapshot *queue = snapshot->queues;
     snapshot->shown.state = state_locked(pipeline);
-    snapshot->shown.marks_steps = pipeline->steps_marked;
-    snprintf(snapshot->shown.phase, sizeof snapshot->shown.phase, "%s", pipeline->phase);
+    snapshot->shown.marks_steps = pipeline->position->steps_marked;
+    snprintf(snapshot->shown.phase, sizeof snapshot->shown.phase, "%s", pipeline->position->phase);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
         look_at_stage_locked(node, &snapshot->stages[i]);
@@ -137,7 +140,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
         .num_queues = pipeline->num_queues,
         .tasks = snapshot->tasks,
         .threads = atomic_load(&pipeline->pools[0]->num_workers),
-        .delayed_ns = atomic_load(&pipeline->delayed_ns),
+        .delayed_ns = atomic_load(&pipeline->run->speedup.delayed_ns),
     };
 
     engine_lock_at(pipeline, weir_clock_ns());

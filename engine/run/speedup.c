@@ -2,14 +2,16 @@
 
 #include "engine/run/node.h"
 #include "engine/run/pipeline_start.h"
+#include "engine/run/run_room.h"
 #include "engine/state/lock.h"
 
 enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
 
 static void raise_delayed(weir_pipeline *pipeline, int64_t credit_ns)
 {
-    int64_t delayed_ns = atomic_load(&pipeline->delayed_ns);
-    while (delayed_ns < credit_ns && !atomic_compare_exchange_weak(&pipeline->delayed_ns, &delayed_ns, credit_ns))
+    int64_t delayed_ns = atomic_load(&pipeline->run->speedup.delayed_ns);
+    while (delayed_ns < credit_ns &&
+           !atomic_compare_exchange_weak(&pipeline->run->speedup.delayed_ns, &delayed_ns, credit_ns))
         continue;
 }
 
@@ -25,13 +27,13 @@ void weir__speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_
     if (credit_ns < 0 || !sped)
         return;
     if (sped == node) {
-        credit_ns += (int64_t)((double)run_ns * atomic_load(&pipeline->speedup));
+        credit_ns += (int64_t)((double)run_ns * atomic_load(&pipeline->run->speedup.share));
         raise_delayed(pipeline, credit_ns);
     }
-    int64_t start_ns = weir_clock_ns(), owed_ns = atomic_load(&pipeline->delayed_ns) - credit_ns;
+    int64_t start_ns = weir_clock_ns(), owed_ns = atomic_load(&pipeline->run->speedup.delayed_ns) - credit_ns;
     while (owed_ns > 0 && !(stops && atomic_load(stops)) && atomic_load(&pipeline->sped_node)) {
         sleep_ns(owed_ns);
-        owed_ns = atomic_load(&pipeline->delayed_ns) - credit_ns - (weir_clock_ns() - start_ns);
+        owed_ns = atomic_load(&pipeline->run->speedup.delayed_ns) - credit_ns - (weir_clock_ns() - start_ns);
     }
 }
 
@@ -48,7 +50,7 @@ int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double
     if (node && !node->op && !is_consumer)
         return WEIR_EUNSUPPORTED;
     atomic_store(&pipeline->sped_node, NULL); /* no step may see the new stage with the old share */
-    atomic_store(&pipeline->speedup, share);
+    atomic_store(&pipeline->run->speedup.share, share);
     atomic_store(&pipeline->sped_node, share > 0 ? node : NULL);
     weir__engine_lock(pipeline); /* ends the bursts; from now on there are none */
     weir__engine_unlock(pipeline);

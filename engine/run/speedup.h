@@ -17,13 +17,14 @@
 #ifndef ENGINE_RUN_SPEEDUP_H
 #define ENGINE_RUN_SPEEDUP_H
 
+#include "engine/run/run_room.h"
 #include "engine/state/run_state.h"
 
 /* At the beginning of a step or an absence: its credit; -1 = off. */
 static inline int64_t weir__speedup_credit(const weir_pipeline *pipeline)
 {
     bool is_off = !atomic_load_explicit(&pipeline->sped_node, memory_order_relaxed);
-    return is_off ? -1 : atomic_load_explicit(&pipeline->delayed_ns, memory_order_relaxed);
+    return is_off ? -1 : atomic_load_explicit(&pipeline->run->speedup.delayed_ns, memory_order_relaxed);
 }
 
 /* At its end, without the lock: `node` has run for run_ns (the sink: the consumer was away). Sleeps what is owed, unless

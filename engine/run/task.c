@@ -1,6 +1,7 @@
 /* An operation's view of its task. */
 #include "engine/base/label.h"
 #include "engine/base/message_text.h"
+#include "engine/run/run_room.h"
 #include "engine/state/lock.h"
 
 #include <inttypes.h>
@@ -151,7 +152,7 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
         atomic_store_explicit(&task->was_completed, true, memory_order_relaxed);
         weir__task_completed(&task->core);
     } else {
-        logged = weir__line_take(&pipeline->completion_lines, pipeline->core.now_ns, &left_out);
+        logged = weir__line_take(&pipeline->run->completion_lines, pipeline->core.now_ns, &left_out);
         snprintf(stage, sizeof stage, "%s", task->node->name);
     }
     weir__engine_unlock_last(pipeline);

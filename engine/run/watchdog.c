@@ -12,6 +12,7 @@
 #include "engine/base/label.h"
 #include "engine/measure/laps.h"
 #include "engine/measure/outbox.h"
+#include "engine/run/run_room.h"
 #include "engine/state/lock.h"
 
 enum { MAX_STALLS = 16 /* logged per check; the others in the next check */ };
@@ -89,7 +90,7 @@ static void check_node_locked(watchdog_check *check, weir_node *node, int64_t at
 static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
 {
     uint64_t left_out;
-    if (!weir__line_take(&pipeline->stall_lines, weir_clock_ns(), &left_out))
+    if (!weir__line_take(&pipeline->run->service.stall_lines, weir_clock_ns(), &left_out))
         return;
     const char *label = weir__label_text(stall->label);
     char text[1200], others[64] = "";

@@ -21,8 +21,8 @@ void weir__burst_plan_locked(weir_worker *worker, const weir_slot *slot)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
     weir__burst *burst = &worker->burst;
-    bool is_awaited = pipeline->poll_fd >= 0 || (pipeline->consumers_waiting > pipeline->consumers_waking &&
-                                                 pipeline->consumers_waiting > pipeline->consumers_patient);
+    bool is_awaited = pipeline->consumer.poll_fd >= 0 || (pipeline->consumer.waiting > pipeline->consumer.waking &&
+                                                          pipeline->consumer.waiting > pipeline->consumer.patient);
     if (is_awaited || atomic_load_explicit(&pipeline->sped_node, memory_order_relaxed))
         return;
     burst->plan = weir__slot_plan_ahead(&slot->core, MAX_BURST - 1);
@@ -66,7 +66,7 @@ bool weir__burst_continue(weir_worker *worker, weir__slot *core)
 
 void weir__ahead_plan_locked(weir_pipeline *pipeline, const void *taker)
 {
-    weir__ahead *ahead = &pipeline->ahead;
+    weir__ahead *ahead = &pipeline->consumer.ahead;
     const weir__queue *sink = pipeline->core.sink;
     if (!atomic_load_explicit(&ahead->taker, memory_order_relaxed))
         atomic_store_explicit(&ahead->taker, taker, memory_order_release);
@@ -82,7 +82,7 @@ void weir__ahead_plan_locked(weir_pipeline *pipeline, const void *taker)
 
 bool weir__ahead_take(weir_pipeline *pipeline, const void *taker, weir_item *item, int64_t now_ns)
 {
-    weir__ahead *ahead = &pipeline->ahead;
+    weir__ahead *ahead = &pipeline->consumer.ahead;
     if (atomic_load_explicit(&ahead->taker, memory_order_acquire) != taker)
         return false;
     unsigned index = atomic_load_explicit(&ahead->progress, memory_order_acquire);
@@ -121,7 +121,7 @@ static void tell_steps_locked(weir_pipeline *pipeline, bool ends, int64_t until_
 /* `ends`: no more items are taken ahead; ends_bursts: no more steps pass. */
 static void tell_taken_locked(weir_pipeline *pipeline, bool ends, bool ends_bursts)
 {
-    weir__ahead *ahead = &pipeline->ahead;
+    weir__ahead *ahead = &pipeline->consumer.ahead;
     unsigned num_taken = ahead->is_open ? read_progress(&ahead->progress, ends) : 0;
     while (ahead->num_told < num_taken) {
         int64_t taken_ns = ahead->taken_ns[ahead->num_told++];

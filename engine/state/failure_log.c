@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/base/message_text.h"
+#include "engine/state/line_limit.h"
 #include "engine/state/run_state.h"
 
 enum { MAX_REASONS = 64 /* further reasons share the last entry */ };

@@ -44,7 +44,7 @@ static void acquire_lock(weir_pipeline *pipeline)
 
 static void tell_bursts_locked(weir_pipeline *pipeline, bool ends)
 {
-    if (pipeline->bursts || pipeline->ahead.is_open)
+    if (pipeline->bursts || pipeline->consumer.ahead.is_open)
         weir__bursts_tell_locked(pipeline, ends);
 }
 
@@ -129,18 +129,18 @@ static void handle_news_locked(weir_pipeline *pipeline)
         describe_failure_locked(pipeline);
     if (news & WEIR__NEWS_SOURCES_ENDED)
         pipeline->sources_ended(pipeline);
-    pipeline->wake_service = true;
+    pipeline->waking.wake_service = true;
 }
 
 /* For spinning consumers, and those in an event loop. The descriptor never blocks: it is a counter of 0 or 1. */
 static void set_consumable_locked(weir_pipeline *pipeline, bool is_consumable)
 {
     eventfd_t count;
-    atomic_store_explicit(&pipeline->is_consumable, is_consumable, memory_order_relaxed);
-    if (pipeline->poll_fd >= 0 && is_consumable)
-        eventfd_write(pipeline->poll_fd, 1);
-    else if (pipeline->poll_fd >= 0)
-        eventfd_read(pipeline->poll_fd, &count);
+    atomic_store_explicit(&pipeline->consumer.is_consumable, is_consumable, memory_order_relaxed);
+    if (pipeline->consumer.poll_fd >= 0 && is_consumable)
+        eventfd_write(pipeline->consumer.poll_fd, 1);
+    else if (pipeline->consumer.poll_fd >= 0)
+        eventfd_read(pipeline->consumer.poll_fd, &count);
 }
 
 /* ---- waking -------------------------------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ static void set_consumable_locked(weir_pipeline *pipeline, bool is_consumable)
 static bool consumer_can_wait_locked(const weir_pipeline *pipeline)
 {
     const weir__graph *graph = &pipeline->core;
-    return pipeline->consumers_patient == pipeline->consumers_waiting && runs_short_steps_locked(pipeline) &&
+    return pipeline->consumer.patient == pipeline->consumer.waiting && runs_short_steps_locked(pipeline) &&
            !graph->sink->closed && !graph->stopped && !weir__graph_awaits_room(graph) &&
            graph->now_ns - graph->consumable_ns < LONGEST_DELAY_NS;
 }
@@ -163,7 +163,7 @@ static bool is_worker_wanted_locked(weir_pool *pool)
     if (pool->sleeping <= pool->waking)
         return false;
     if (!invites) {
-        pool->pipeline->left_work |= pool->core.num_ready > 0;
+        pool->pipeline->waking.left_work |= pool->core.num_ready > 0;
         return false;
     }
     uint32_t coming = pool->waking + pool->spinning; /* each takes one slot, and all short steps */
@@ -176,35 +176,37 @@ static bool is_worker_wanted_locked(weir_pool *pool)
 
 static bool is_consumer_wanted_locked(weir_pipeline *pipeline)
 {
-    if (pipeline->consumers_waiting <= pipeline->consumers_waking || !pipeline->core.consumable)
+    if (pipeline->consumer.waiting <= pipeline->consumer.waking || !pipeline->core.consumable)
         return false;
     if (consumer_can_wait_locked(pipeline)) {
-        pipeline->left_work = true;
+        pipeline->waking.left_work = true;
         return false;
     }
-    pipeline->consumers_waking++;
+    pipeline->consumer.waking++;
     return true;
 }
 
 static void wake_service_locked(weir_pipeline *pipeline)
 {
-    pipeline->left_work |= pipeline->bursts != NULL;
-    if (__builtin_expect(!pipeline->wake_service && (pipeline->guarded || !pipeline->left_work), true))
+    pipeline->waking.left_work |= pipeline->bursts != NULL;
+    if (__builtin_expect(!pipeline->waking.wake_service && (pipeline->waking.guarded || !pipeline->waking.left_work),
+                         true))
         return;
-    pipeline->guarded |= pipeline->left_work;
-    pipeline->wake_service = false;
+    pipeline->waking.guarded |= pipeline->waking.left_work;
+    pipeline->waking.wake_service = false;
     sem_post(&pipeline->service_wake);
 }
 
 /* All but the consumer, the pipeline's pool and the service thread. */
 static void wake_others_locked(weir_pipeline *pipeline)
 {
-    if (pipeline->ahead.is_open && weir__graph_awaits_room(&pipeline->core))
+    if (pipeline->consumer.ahead.is_open && weir__graph_awaits_room(&pipeline->core))
         weir__ahead_end_locked(pipeline);
     if (__builtin_expect(pipeline->core.news != 0, false))
         handle_news_locked(pipeline);
-    bool is_consumable = pipeline->core.consumable && (pipeline->poll_fd >= 0 || !consumer_can_wait_locked(pipeline));
-    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) != is_consumable)
+    bool is_consumable =
+        pipeline->core.consumable && (pipeline->consumer.poll_fd >= 0 || !consumer_can_wait_locked(pipeline));
+    if (atomic_load_explicit(&pipeline->consumer.is_consumable, memory_order_relaxed) != is_consumable)
         set_consumable_locked(pipeline, is_consumable);
     for (uint32_t i = 1; i < pipeline->num_pools; i++)
         if (is_worker_wanted_locked(pipeline->pools[i]))
@@ -215,7 +217,7 @@ void weir__wake_all_locked(weir_pipeline *pipeline)
 {
     wake_others_locked(pipeline);
     if (is_consumer_wanted_locked(pipeline))
-        uv_cond_signal(&pipeline->consumable);
+        uv_cond_signal(&pipeline->consumer.consumable);
     if (is_worker_wanted_locked(pipeline->pools[0]))
         uv_cond_signal(&pipeline->pools[0]->work);
     wake_service_locked(pipeline);
@@ -231,15 +233,15 @@ void weir__engine_unlock(weir_pipeline *pipeline)
     if (wake_worker)
         uv_cond_signal(&pipeline->pools[0]->work);
     if (wake_consumer)
-        uv_cond_signal(&pipeline->consumable);
+        uv_cond_signal(&pipeline->consumer.consumable);
 }
 
 bool weir__engine_guard(weir_pipeline *pipeline)
 {
     engine_lock_at(pipeline, weir_clock_ns());
-    bool guarded = pipeline->guarded = pipeline->left_work;
-    pipeline->left_work = false;
-    pipeline->consumers_patient = 0;
+    bool guarded = pipeline->waking.guarded = pipeline->waking.left_work;
+    pipeline->waking.left_work = false;
+    pipeline->consumer.patient = 0;
     weir__engine_unlock(pipeline);
     return guarded;
 }

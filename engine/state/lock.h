@@ -44,7 +44,7 @@ void weir__engine_unlock_last(weir_pipeline *pipeline);
 static inline bool consumer_has_enough_locked(const weir_pipeline *pipeline)
 {
     const weir__queue *sink = pipeline->core.sink;
-    return pipeline->num_pools == 1 && pipeline->consumers_waiting <= pipeline->consumers_waking &&
+    return pipeline->num_pools == 1 && pipeline->consumer.waiting <= pipeline->consumer.waking &&
            !pipeline->core.stopped && !pipeline->core.failed && sink->depth > sink->capacity / 2;
 }
 
@@ -71,7 +71,7 @@ static inline bool runs_short_steps_locked(const weir_pipeline *pipeline)
    so does the consumer's. */
 static inline bool may_spin_locked(const weir_pipeline *pipeline, bool consumer)
 {
-    return pipeline->num_awake + consumer <= pipeline->num_cpus;
+    return pipeline->waking.num_awake + consumer <= pipeline->num_cpus;
 }
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * The data structures of a running pipeline: the scheduler core (core.h has its states, rules and invariants) with what
  * the threads need around it. This folder has what all rooms of the engine that know a running pipeline share: these
- * structs, the lock with what happens when it is acquired (bursts) and released (waking), threads and their clock. It knows
- * none of those rooms: engine/run, which runs pipelines, measure, spans, trace, resume.
+ * structs, the lock with what happens when it is acquired (bursts) and released (waking), threads and their clock. It uses
+ * none of those rooms (trace, spans, resume, measure, run): what belongs to one of them alone is in a struct that its header
+ * defines, and that is only named here.
  *
  * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
@@ -36,7 +37,6 @@
 #include "engine/base/fork_check.h"
 #include "engine/core/core.h"
 #include "engine/state/cpu_window.h"
-#include "engine/state/line_limit.h"
 #include "engine/state/step_clock.h"
 
 /* Cannot fail, and need not be undone. */
@@ -48,7 +48,7 @@ typedef struct weir_pool weir_pool;
 typedef struct weir_worker weir_worker;
 typedef struct weir_tracker weir_tracker;
 
-enum { MAX_MARK = 64, CACHE_LINE = 64, SLOT_MAX_PARTS = 8, MAX_CANCEL_THREADS = 16 };
+enum { CACHE_LINE = 64, SLOT_MAX_PARTS = 8 };
 
 struct weir_task {
     weir__slot core; /* first */
@@ -125,7 +125,7 @@ struct weir_node {
     size_t num_task_hooks;
     size_t hook_bytes;         /* of all task hooks' states */
     uint32_t concurrency;      /* as built */
-    uint32_t subject;          /* in pipeline->subjects; its queues follow */
+    uint32_t subject;          /* in pipeline->open_lap->subjects; its queues follow */
     int64_t task_deadline_ns;  /* 0 = none */
     int64_t stats_interval_ns; /* 0 = observers get each lap */
     char *makes;               /* the types of the items that go out, as in weir_op.makes */
@@ -185,8 +185,8 @@ typedef struct weir__ahead {
     weir_item items[MAX_AHEAD]; /* copies of the next items of the sink queue */
 
     int64_t taken_ns[MAX_AHEAD]; /* owned by the taker; read with lock as far as `progress` says */
-    atomic_uint
-        progress; /* how many were taken, added to by the taker; a bit says that the plan was ended, with lock */
+    /* How many were taken, added to by the taker; a bit says that the plan was ended, with lock. */
+    atomic_uint progress;
 
     /* guarded by lock */
     bool is_open;      /* planned and not ended */
@@ -239,7 +239,7 @@ struct weir_pool {
     weir_pipeline *pipeline;
     weir_node *owner; /* the stage with these private threads; NULL = the pipeline's pool */
     char *name;       /* as in the statistics */
-    uint32_t subject; /* in pipeline->subjects */
+    uint32_t subject; /* in pipeline->open_lap->subjects */
     bool work_made, parked_made;
 
     /* guarded by pipeline->lock */
@@ -263,126 +263,17 @@ struct weir_pool {
     atomic_uint invites; /* there is work for one more thread */
 };
 
-/* Messages for the observers; see outbox.c. */
-typedef struct weir_message weir_message;
-
-typedef struct weir_outbox {
-    /* immutable after init */
-    bool filled_made;
-    weir_message *start; /* allocated in advance, so that adding it cannot fail */
-
-    uv_mutex_t lock;
-
+/* The consumer's end of the pipeline. */
+typedef struct weir__consumer {
     /* guarded by lock */
-    weir_message *first, **end;
-    size_t bytes; /* of failures and events */
-    uint32_t num_laps;
-    uint64_t dropped_failures, dropped_events; /* not reported yet */
-    bool closed;                               /* only observers add messages: events, at most so many late ones */
-    uint32_t num_late;                         /* events of observers since then */
-    bool woken;                                /* the observer thread has something else to do */
-    uv_cond_t filled;                          /* first, closed or woken; with lock */
-} weir_outbox;
-
-/* The observer thread looks what there is to do. */
-static inline void outbox_wake(weir_outbox *outbox)
-{
-    uv_mutex_lock(&outbox->lock);
-    outbox->woken = true;
-    uv_mutex_unlock(&outbox->lock);
-    uv_cond_signal(&outbox->filled);
-}
-
-/* See cancel_threads.c. */
-typedef struct weir__cancel_thread {
-    /* owned by the service thread */
-    uv_thread_t thread;
-    bool started; /* and not joined */
-
-    weir_pipeline *pipeline; /* immutable while it is started */
-    atomic_bool has_ended;   /* there was nothing more to call; the thread only has to be joined */
-} weir__cancel_thread;
-
-struct weir_pipeline {
-    weir__graph core; /* first */
-
-    /* guarded by the lock of user_trace.c */
-    weir_pipeline *next_traced;
-    bool traces_users; /* records of user code are added to `trace` */
-
-    /* guarded by the registry's lock, see spans.h */
-    weir_pipeline *next_running; /* see running.c */
-
-    /* immutable after init */
-    unsigned num_forks; /* weir__num_forks of its process */
-    uint32_t id;
-    weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
-    uint32_t num_pools;
-    weir_pool **pools; /* 0 is the pipeline's pool */
-    bool consumable_made, service_wake_made;
-    weir_observer *observers;
-    size_t num_observers;
-    bool wants_laps, wants_marks, wants_failures, wants_events; /* an observer wants them */
-    bool wants_position;                                        /* an observer has the function `mark` */
-    int64_t stats_interval_ns;
-    uint32_t steps_per_lap; /* 0 = steps end no laps */
-    uint32_t num_cpus;
-    int64_t stall_warning_ns; /* WEIR_FOREVER = none */
-    int64_t start_unix_ns;
-    uint32_t num_queues, num_sources;
-    struct weir_part_subject *subjects; /* see part.h */
-    uint32_t num_subjects;
-    char process_name[32], machine_name[32];        /* of these two subjects */
-    weir_tracker *tracker;                          /* has its own lock; NULL = no checkpoints */
-    void (*sources_ended)(weir_pipeline *pipeline); /* called with the lock, see consumer_position.c */
-    int64_t start_ns;
-    struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
-    atomic_bool traces;             /* it is recorded; written with lock, also read without */
-
-    /* any thread, see spans.h */
-    _Atomic uint64_t part_id;     /* of the current part */
-    atomic_bool has_others_spans; /* those of threads of no pipeline belong to this one */
-
-    /* any thread; a virtual speedup, see speedup.h */
-    _Atomic(const weir_node *) sped_node; /* NULL = off; the sink: the consumer */
-    _Atomic double speedup;               /* share by which it is faster */
-    _Atomic int64_t delayed_ns;           /* by how much everything should have been held back so far */
-
-    uv_mutex_t resize_lock; /* one thread at a time adds slots or threads, or switches the trace */
-    uv_mutex_t lock;
-
-    /* guarded by lock */
-    weir_worker *bursts; /* threads with a burst, linked through burst.next */
-    uint32_t num_awake;  /* pool threads that do not sleep */
-    weir_error error;
-    uint32_t consumers_waiting;
-    uint32_t consumers_waking;  /* of these, already signalled */
-    uint32_t consumers_patient; /* of those that wait: since not long ago, while short steps ran; see lock.c */
-    bool left_work;             /* to threads in short steps, since the service thread last looked; see lock.c */
-    bool guarded;               /* the service thread looks every GUARD_INTERVAL_NS */
-    uv_cond_t consumable;       /* the sink queue has an item, or no more will come; with lock */
-    int64_t consumer_spin_ns;
-    int64_t asked_ns;                     /* since when a polling consumer has found no item; 0 = none does */
-    char mode[MAX_MARK], phase[MAX_MARK]; /* where the consumer is, see consumer_position.h; "" = not marked */
-    bool phase_named;                     /* by weir_pipeline_mark_phase() */
-    bool steps_marked;                    /* ever */
-    bool in_epoch;                        /* the consumer got an item of it, and not its end: */
-    uint64_t epoch;
-    bool has_step; /* a step has begun, and not ended: */
-    int64_t step;
-    int64_t step_start;             /* on the clock of spans; 0 = no step */
-    uint32_t steps_in_lap;          /* with steps_per_lap: marked since a step ended a lap */
-    struct weir_part *parts, *part; /* that the service thread has not taken, and the current one; see part.h */
-    struct weir_part *spare_parts;
-    uint32_t num_spares;
-    int64_t part_since_ns;             /* the sums of the current part begin */
-    bool paused;                       /* the current part is in no lap */
-    bool trace_wanted;                 /* `trace` is recorded, except in a pause */
-    bool lap_ended;                    /* parts of a lap that has ended wait for the service thread */
-    bool tail_marked;                  /* the last lap has the tail; see laps.h */
-    bool closing;                      /* weir_pipeline_free() has begun: the run is over once the work is */
-    bool wake_service;                 /* there is work for the service thread */
-    weir__line_limit completion_lines; /* weir_task_complete() of tasks that are not pending */
+    uint32_t waiting;
+    uint32_t waking;      /* of these, already signalled */
+    uint32_t patient;     /* of those that wait: since not long ago, while short steps ran; see lock.c */
+    uv_cond_t consumable; /* the sink queue has an item, or no more will come; with lock */
+    bool consumable_made; /* immutable after init */
+    int64_t spin_ns;
+    int64_t asked_ns; /* since when a polling consumer has found no item; 0 = none does */
+    int poll_fd;      /* an eventfd, raised while is_consumable; -1 = weir_pipeline_poll_fd() was not called */
 
     /* written with lock, read by a spinning consumer without; in a separate cache line */
     char padding_before[CACHE_LINE];
@@ -390,39 +281,73 @@ struct weir_pipeline {
     char padding_after[CACHE_LINE];
     weir__ahead ahead;
     char padding_ahead[CACHE_LINE];
+} weir__consumer;
 
-    /* guarded by lock */
-    int poll_fd; /* an eventfd, raised while is_consumable; -1 = weir_pipeline_poll_fd() was not called */
+/* Which sleeping threads are needed; see lock.c. Guarded by lock. */
+typedef struct weir__waking {
+    uint32_t num_awake; /* pool threads that do not sleep */
+    bool left_work;     /* to threads in short steps, since the service thread last looked */
+    bool guarded;       /* the service thread looks every GUARD_INTERVAL_NS */
+    bool wake_service;  /* there is work for the service thread */
+} weir__waking;
 
-    /* any thread, also signal handlers; see signals.c */
-    atomic_bool stop_wanted;
-    atomic_int stop_signal;                  /* the signal that stopped the pipeline; 0 = none */
-    _Atomic(weir_pipeline *) next_on_signal; /* written with the lock of signals.c, as on_signals */
-    bool on_signals;
+/*
+ * What all rooms share. What one room alone needs is in a struct of that room, which its header defines: nobody else can
+ * touch it.
+ */
+struct weir_pipeline {
+    weir__graph core; /* first */
+
+    /* of one room each; made when the pipeline is built, freed with it */
+    struct weir_trace_rings *trace;    /* trace/trace_ring.h; NULL = no observer wants the raw record */
+    weir_tracker *tracker;             /* resume/tracker.c; NULL = no checkpoints */
+    struct weir__position *position;   /* measure/position.h */
+    struct weir__open_lap *open_lap;   /* measure/part.h */
+    struct weir_lap_taker *laps;       /* measure/laps.c */
+    struct weir__reporting *reporting; /* measure/reporting.h */
+    struct weir__run *run;             /* run/run_room.h */
+
+    /* immutable after init */
+    unsigned num_forks; /* of its process, see fork_check.h */
+    uint32_t id;
+    weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
+    uint32_t num_pools;
+    weir_pool **pools; /* 0 is the pipeline's pool */
+    weir_observer *observers;
+    size_t num_observers;
+    bool wants_position; /* an observer has the function `mark` */
+    int64_t stats_interval_ns;
+    uint32_t steps_per_lap; /* 0 = steps end no laps */
+    uint32_t num_cpus;
+    int64_t stall_warning_ns; /* WEIR_FOREVER = none */
+    uint32_t num_queues, num_sources;
+    int64_t start_ns;
+    struct weir_failure_log *failure_log;           /* has its own lock */
+    void (*sources_ended)(weir_pipeline *pipeline); /* called with the lock, see consumer_position.c */
+    /* Called without the lock: the observer thread looks what there is to do. */
+    void (*wake_observers)(weir_pipeline *pipeline);
+
+    weir_pipeline *next_running; /* guarded by the registry's lock, see spans.h; of running.c */
+
+    /* any thread */
+    atomic_bool traces;           /* the raw record is on; written with lock */
+    _Atomic uint64_t part_id;     /* of the current part, see spans.h */
+    atomic_bool has_others_spans; /* those of threads of no pipeline belong to this one, see spans.h */
+    /* Of a virtual speedup, see speedup.h. NULL = off; the sink stands for the consumer. */
+    _Atomic(const weir_node *) sped_node;
     sem_t service_wake; /* posted if the service thread must act before its next due time */
 
-    weir_outbox outbox;                   /* has its own lock */
-    struct weir_failure_log *failure_log; /* the same */
+    uv_mutex_t resize_lock; /* one thread at a time adds slots or threads, or switches the trace */
+    uv_mutex_t lock;
 
-    /* owned by the service thread */
-    uv_thread_t service_thread;
-    bool service_started;
-    struct weir_lap_taker *laps;
-    bool stop_reported, failure_reported;
-    bool work_ended; /* what is to be done when the work has ended is done */
-    weir__line_limit stall_lines;
-    weir__cancel_thread cancel_threads[MAX_CANCEL_THREADS];
-    int64_t cancel_thread_ns; /* when one was last started */
+    /* guarded by lock */
+    weir_worker *bursts; /* threads with a burst, linked through burst.next */
+    weir_error error;
+    bool paused;  /* what is measured is in no lap */
+    bool closing; /* weir_pipeline_free() has begun: the run is over once the work is */
+    weir__waking waking;
 
-    /* owned by the observer thread */
-    uv_thread_t observer_thread;
-    bool observer_started;
-    weir_stage_info *stage_infos; /* one for each node */
-    weir_queue_info *queue_infos;
-    struct delivery *delivery;
-    struct held_subject **held; /* of each subject; NULL = its stage has no interval of its own */
-    int end_status;             /* written by the service thread before the outbox is closed */
-    int64_t end_unix_ns;
+    weir__consumer consumer;
 };
 
 /* Whether a fork() has copied the pipeline into this process, without its threads. Each public function asks this before it

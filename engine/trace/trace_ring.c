@@ -212,7 +212,7 @@ void weir__trace_update(weir_pipeline *pipeline)
 {
     uv_mutex_lock(&pipeline->resize_lock); /* one switch at a time */
     weir__engine_lock(pipeline);
-    bool on = pipeline->trace_wanted && !pipeline->paused;
+    bool on = pipeline->trace && pipeline->trace->is_wanted && !pipeline->paused;
     weir__engine_unlock(pipeline);
     if (!on) /* records of user code are inside of the recording */
         weir__user_trace_switch(pipeline, false);
@@ -227,7 +227,7 @@ void weir__trace_update(weir_pipeline *pipeline)
         weir__user_trace_switch(pipeline, true);
     uv_mutex_unlock(&pipeline->resize_lock);
     if (on)
-        outbox_wake(&pipeline->outbox);
+        pipeline->wake_observers(pipeline);
 }
 
 int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
@@ -239,7 +239,7 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
     if (!pipeline->trace)
         return WEIR_EUNSUPPORTED;
     weir__engine_lock(pipeline);
-    pipeline->trace_wanted = on;
+    pipeline->trace->is_wanted = on;
     weir__engine_unlock(pipeline);
     weir__trace_update(pipeline);
     return WEIR_OK;
@@ -440,7 +440,7 @@ void weir__trace_begin(weir_pipeline *pipeline)
 {
     if (!pipeline->trace)
         return;
-    pipeline->trace_wanted = true;
+    pipeline->trace->is_wanted = true;
     begin_locked(pipeline);
     weir__user_trace_switch(pipeline, true);
 }

@@ -16,8 +16,8 @@ typedef struct weir_trace_ring {
     /* the engine's ring: changed by the observer thread, with the lock, while records are lost; else immutable */
     weir_trace_record *records;
     uint64_t mask; /* number of records - 1 */
-    bool
-        stays_empty; /* immutable: if a record is lost, nothing is added until the ring is empty and `lost` is reset */
+    /* Immutable: if a record is lost, nothing is added until the ring is empty and `lost` is reset. */
+    bool stays_empty;
     char padding_writers[CACHE_LINE];
     bool lost;                 /* guarded by the lock of the writers */
     _Atomic uint64_t tail;     /* of the writers */
@@ -28,14 +28,17 @@ typedef struct weir_trace_ring {
 } weir_trace_ring;
 
 typedef struct weir_trace_rings {
-    weir_trace_ring engine;    /* written with pipeline->lock */
-    weir_trace_ring users;     /* written with the lock of user_trace.c */
-    int64_t on_ns;             /* guarded by pipeline->lock: when recording last began */
-    int64_t told_ns;           /* observer thread: when a batch was last passed */
-    uint64_t num_lost;         /* observer thread: records, in all */
-    int64_t patience_ns;       /* observer thread: time until it must read the ring again */
-    weir_trace_record *batch;  /* observer thread: the records for the observers */
-    struct weir_label **spent; /* observer thread: references of the batch, released after it */
+    weir_pipeline *next_traced; /* guarded by the lock of user_trace.c */
+    bool traces_users;          /* the same: records of user code are added */
+    bool is_wanted;             /* guarded by pipeline->lock: it is recorded, except in a pause */
+    weir_trace_ring engine;     /* written with pipeline->lock */
+    weir_trace_ring users;      /* written with the lock of user_trace.c */
+    int64_t on_ns;              /* guarded by pipeline->lock: when recording last began */
+    int64_t told_ns;            /* observer thread: when a batch was last passed */
+    uint64_t num_lost;          /* observer thread: records, in all */
+    int64_t patience_ns;        /* observer thread: time until it must read the ring again */
+    weir_trace_record *batch;   /* observer thread: the records for the observers */
+    struct weir_label **spent;  /* observer thread: references of the batch, released after it */
 } weir_trace_rings;
 
 enum { TRACE_BATCH = 4096, TRACE_AHEAD = 16 };

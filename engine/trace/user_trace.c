@@ -16,9 +16,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static weir_pipeline *find_target_locked(const weir_pipeline *own)
 {
     weir_pipeline *one = atomic_load(&weir__user_traced);
-    while (one && (own ? one != own : !one->traces_users))
-        one = one->next_traced;
-    return one && one->traces_users ? one : NULL;
+    while (one && (own ? one != own : !one->trace->traces_users))
+        one = one->trace->next_traced;
+    return one && one->trace->traces_users ? one : NULL;
 }
 
 void weir__user_trace_add(const weir_pipeline *own, const weir_trace_record *record)
@@ -33,7 +33,7 @@ void weir__user_trace_add(const weir_pipeline *own, const weir_trace_record *rec
 void weir__user_trace_switch(weir_pipeline *pipeline, bool on)
 {
     pthread_mutex_lock(&lock);
-    pipeline->traces_users = on;
+    pipeline->trace->traces_users = on;
     pthread_mutex_unlock(&lock);
 }
 
@@ -41,7 +41,7 @@ void weir__user_trace_switch(weir_pipeline *pipeline, bool on)
 static weir_pipeline **find_link_locked(weir_pipeline **first, const weir_pipeline *pipeline)
 {
     while (*first && *first != pipeline)
-        first = &(*first)->next_traced;
+        first = &(*first)->trace->next_traced;
     return first;
 }
 
@@ -59,7 +59,7 @@ void weir__user_trace_close(weir_pipeline *pipeline)
     pthread_mutex_lock(&lock);
     weir_pipeline *first = atomic_load(&weir__user_traced), **link = find_link_locked(&first, pipeline);
     if (*link)
-        *link = pipeline->next_traced;
+        *link = pipeline->trace->next_traced;
     atomic_store(&weir__user_traced, first);
     pthread_mutex_unlock(&lock);
 }

@@ -429,8 +429,8 @@ typedef struct weir_stage_snapshot {
     bool ended;
     uint32_t threads; /* private threads that may run now; 0 = it uses the pipeline's pool */
     int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */
-    int64_t
-        child_delay_ns; /* what other processes have waited for a CPU, since the start; see weir_task_add_run_delay() */
+    /* What other processes have waited for a CPU, since the start; see weir_task_add_run_delay(). */
+    int64_t child_delay_ns;
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {
