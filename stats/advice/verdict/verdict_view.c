@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats/advice/verdict/verdict_view.h"
 #include "common/format.h"
 #include "stats/advice/model/model.h"
+#include "stats/advice/verdict/verdict_view.h"
 
 static double value_of(const weir_total *total, const char *measure)
 {
