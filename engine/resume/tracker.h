@@ -27,7 +27,7 @@
  *   1. Each mark that is not free is in exactly one list (of an item in the pipeline, of a slot, or of its root's done
  *      chunks), or has been given up by a drop, or is a parent that waits for its chunks.
  *   2. mark->refs = 1 if it is not finished, plus the number of its chunks that are not done; 0 only for recorded chunks.
- *   3. done_set: all items before `low` are done, `low` is not, and bits of items before `low` are 0.
+ *   3. That of each done_set.
  *
  * Lists are changed without the lock, by the thread that owns the item or slot. The tracker's lock is never held
  * together with another lock.
