@@ -1,0 +1,74 @@
+/*
+ * What a build is asked to index, and what of it is in the index unchanged: the rows of a list, and the stage that looks
+ * them up. Private to this room.
+ */
+#ifndef DATASET_INDEX_BUILD_LIST_H
+#define DATASET_INDEX_BUILD_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include <weir/dataset.h>
+#include <weir/op.h>
+
+typedef struct seen_rows {
+    uint8_t *bits;
+    size_t num_bytes;
+} seen_rows;
+
+/* What a list says of a clip. */
+typedef struct listed_row {
+    const char *path;
+    const char *label; /* "" = none */
+    int64_t start_ns, end_ns;
+    size_t place; /* in the list */
+} listed_row;
+
+/* The rows of a list, ordered by path and place. Group i has the path paths[i], and is rows[starts[i]] to before
+   rows[starts[i + 1]]. A folder has no groups. */
+typedef struct path_groups {
+    listed_row *rows;
+    size_t *starts;
+    const char **paths;
+    size_t num_groups;
+} path_groups;
+
+/* Of the lookup stage: used only by its slot's thread until the pipeline has ended. */
+typedef struct build_look {
+    sqlite3 *db;
+    sqlite3_stmt *find;
+    size_t root_length; /* of the path, with the slash */
+    seen_rows seen;
+    const weir_dataset_build_options *options;
+    path_groups groups; /* immutable */
+    bool takes_all;     /* read all files: the index was built with other options */
+    bool is_out_of_memory;
+} build_look;
+
+/* A bit for a row of the index. False = out of memory. */
+bool weir__seen_rows_add(seen_rows *seen, int64_t row);
+bool weir__seen_rows_has(const seen_rows *seen, int64_t row);
+
+/* Reads options->paths and what belongs to them; a folder has none. WEIR_OK, or the failure with *error filled. The groups
+   point into the options; free them in each case. */
+int weir__path_groups_read(path_groups *groups, const weir_dataset_build_options *options, weir_error *error);
+void weir__path_groups_free(path_groups *groups);
+
+/* How many rows a file has, and what the list says of each. In a folder it is one, of the whole file. */
+size_t weir__path_groups_count(const path_groups *groups, uint64_t group);
+const listed_row *weir__path_groups_row(const path_groups *groups, uint64_t group, size_t occurrence);
+
+/* As the index stores it. */
+static inline double weir__index_seconds(int64_t time_ns)
+{
+    return (double)time_ns / (double)WEIR_SECOND;
+}
+
+/* Takes paths and members of archives, passes on those that must be read, and skips the others. Its config is a
+   build_look. */
+extern const weir_op weir__build_look_op;
+
+#endif

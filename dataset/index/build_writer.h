@@ -1,0 +1,54 @@
+/* Writes the rows of a build into the index. Private to this room; on the thread that called weir_dataset_build(). */
+#ifndef DATASET_INDEX_BUILD_WRITER_H
+#define DATASET_INDEX_BUILD_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include <weir/dataset.h>
+#include <weir/files.h>
+#include <weir/item.h>
+
+#include "dataset/index/build_archives.h"
+#include "dataset/index/build_list.h"
+
+/* Of the calling thread, except `look` and `members`. */
+typedef struct index_build {
+    const char *path;
+    const weir_dataset_build_options *options;
+    char *root; /* absolute: the index may be opened from elsewhere; "" = a list */
+    sqlite3 *db;
+    sqlite3_stmt *put_clip, *put_packets, *drop_packets;
+    build_look look;
+    seen_rows written;
+    build_members members;
+    weir_directory_counts listed;
+    weir_dataset_progress progress;
+    bool is_in_transaction;
+    bool has_changed;
+    int64_t next_write_ns, next_tell_ns;
+    weir_error *error;
+} index_build;
+
+/* Those that return a status: WEIR_OK, or the failure with *self->error filled. */
+
+/* The statements of the open index, self->db, and the connection of the lookup stage. */
+int weir__build_prepare(index_build *self);
+
+/* Writes all rows of the file that was probed (a weir_probe_result), within a transaction. */
+int weir__build_put_clip(index_build *self, const weir_item *item);
+
+/* Writes the archives that cannot be used, as clips that cannot. The pipeline has ended. */
+int weir__build_put_broken_archives(index_build *self);
+
+/* Ends the transaction, if there is one. */
+int weir__build_commit(index_build *self);
+
+/* Removes the rows of files that are gone, numbers the clips, and marks the index as complete. */
+int weir__build_finish(index_build *self, bool was_complete);
+
+void weir__build_free_statements(index_build *self);
+
+#endif
