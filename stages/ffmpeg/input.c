@@ -7,26 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <libavutil/avstring.h>
-#include <libavutil/bprint.h>
 #include <libavutil/opt.h>
+
+#include <weir/clock.h>
 
 #include "common/redact.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/memory/growing_bytes.h"
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
-
-/* Protocols that FFmpeg may open: none of these reads local files or inherited descriptors. */
-static const char network_protocols[] = "http,https,httpproxy,tls,tcp,ftp,sftp";
-
-/* Formats that open other files without AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and
-   sap, even open the file itself. The others are listed by name, so that they fail with a clear message. */
-static const char reference_formats[] =
-    "hls,applehttp,dash,webm_dash_manifest,concat,imf,sdp,rtp,rtsp,sap,vobsub,avisynth,vapoursynth,image2,"
-    "image2_alias_pix,image2_brender_pix,lavfi,dvdvideo";
 
 static weir_bytes *bytes_of(const weir_item *item)
 {
@@ -49,27 +40,6 @@ const char *weir__input_choose(weir_input *input, const weir_item *item)
     if (!input->bytes)
         return item->data;
     return input->bytes->name ? input->bytes->name : "(memory)";
-}
-
-int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error)
-{
-    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_INSECURE))
-        return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has unknown flags; use WEIR_ALLOW_…", allow);
-    if (!*ca_file)
-        return WEIR_OK;
-    if (allow & WEIR_ALLOW_INSECURE)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "ca_file (--ca-file): not with WEIR_ALLOW_INSECURE (--insecure)");
-    if (access(*ca_file, R_OK) != 0)
-        return weir_error_set(error, WEIR_EINVAL, -errno, "ca_file (--ca-file): %s: %s", *ca_file, strerror(errno));
-    *ca_file = strdup(*ca_file);
-    return *ca_file ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-void weir__input_config_free(const char **ca_file)
-{
-    free((void *)(uintptr_t)*ca_file);
-    *ca_file = NULL;
 }
 
 void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
@@ -219,7 +189,7 @@ static int fail_protocol(const char *path, const char *protocol, weir_error *err
     bool is_known = (name && strcmp(name, "file") != 0) || av_find_input_format(protocol); /* as rtsp */
     if (is_known)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
-                              "cannot open: protocol %s is none of %s", protocol, network_protocols);
+                              "cannot open: protocol %s is none of %s", protocol, weir__input_protocols);
     if (weir__is_url(path))
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
                               "cannot open: unknown protocol %s", protocol);
@@ -338,52 +308,7 @@ static int watch_url(void *self)
     return input->is_silent;
 }
 
-/* ---- certificates --------------------------------------------------------------------------------------------- */
-
-/* Where systems keep the certificates that they trust. */
-static const char *const system_stores[] = {
-    "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch */
-    "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
-    "/etc/ssl/ca-bundle.pem",             /* openSUSE */
-    "/etc/ssl/cert.pem",                  /* Alpine */
-};
-
-static const char *find_system_store(void)
-{
-    for (size_t i = 0; i < FF_ARRAY_ELEMS(system_stores); i++)
-        if (access(system_stores[i], R_OK) == 0)
-            return system_stores[i];
-    return NULL;
-}
-
-/* FFmpeg's OpenSSL code does not compare the name in a certificate with the host's. */
-static bool checks_names(void)
-{
-    return !strstr(avformat_configuration(), "--enable-openssl");
-}
-
-/* Each TLS library of FFmpeg takes these options, but only GnuTLS looks for the system's certificates itself. */
-static int set_certificates(const weir_input *input, AVDictionary **options)
-{
-    bool is_checked = !(input->allow & WEIR_ALLOW_INSECURE);
-    const char *store = input->ca_file ? input->ca_file : find_system_store();
-    int rc = av_dict_set_int(options, "tls_verify", is_checked, 0);
-    if (rc >= 0 && is_checked && store)
-        rc = av_dict_set(options, "ca_file", store, 0);
-    if (rc >= 0 && is_checked && !checks_names())
-        rc = av_dict_set(options, "protocol_blacklist", "https,tls", 0); /* also for redirections */
-    return rc;
-}
-
-static int check_is_checkable(const weir_input *input, const char *protocol, weir_error *error)
-{
-    if ((input->allow & WEIR_ALLOW_INSECURE) || checks_names() || !av_match_name(protocol, "https,tls"))
-        return WEIR_OK;
-    return weir_error_set(error, WEIR_EACCESS, 0,
-                          "protocol %s: this FFmpeg (with OpenSSL) does not check the host's certificate; use "
-                          "--insecure (WEIR_ALLOW_INSECURE) to read it nevertheless",
-                          protocol);
-}
+/* ---- refused certificates ------------------------------------------------------------------------------------- */
 
 /* The host of a URL, with its port; cut to the size. */
 static void get_host(const char *url, char *host, size_t size_bytes)
@@ -411,7 +336,8 @@ static int refuse_url(const char *url, weir_error *error)
         error, WEIR_EACCESS, AVERROR(EIO),
         "the certificate of %s, or of a host that it refers to, is not trusted: %s; %s--ca-file "
         "(ca_file) or --insecure (WEIR_ALLOW_INSECURE)",
-        host, reason, find_system_store() ? "" : "this system has no certificates (install ca-certificates), so ");
+        host, reason,
+        weir__input_find_certificates() ? "" : "this system has no certificates (install ca-certificates), so ");
 }
 
 /* ---- opening URLs --------------------------------------------------------------------------------------------- */
@@ -451,18 +377,18 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
     char protocol[32];
     AVDictionary *options = NULL;
     get_protocol(path, protocol, sizeof protocol);
-    if (!av_match_name(protocol, network_protocols))
+    if (!av_match_name(protocol, weir__input_protocols))
         return fail_protocol(path, protocol, error);
-    int status = check_is_checkable(input, protocol, error);
+    int status = weir__input_check_protocol(input->allow, protocol, error);
     if (status != WEIR_OK)
         return status;
     input->interrupt = interrupt;
     input->asked_ns = weir_clock_ns();
     int rc = set_timeout(input, &options);
     if (rc >= 0)
-        rc = set_certificates(input, &options);
+        rc = weir__input_set_certificates(input->allow, input->ca_file, &options);
     if (rc >= 0)
-        rc = av_dict_set(&options, "protocol_whitelist", network_protocols, 0); /* also for redirections */
+        rc = av_dict_set(&options, "protocol_whitelist", weir__input_protocols, 0); /* also for redirections */
     if (rc >= 0)
         rc = avio_open2(&input->avio, path, AVIO_FLAG_READ,
                         &(AVIOInterruptCB){ .callback = watch_url, .opaque = input }, &options);
@@ -572,11 +498,6 @@ static void get_hint(const char *path, char *hint, size_t size_bytes)
     snprintf(hint, size_bytes, "x%s%.*s", is_fit ? "." : "", is_fit ? (int)length : 0, end);
 }
 
-static bool is_reference_format(const AVInputFormat *kind)
-{
-    return (kind->flags & AVFMT_NOFILE) || av_match_name(kind->name, reference_formats);
-}
-
 /* "x.tar" or "x.tar.gz" */
 static bool is_archive_name(const char *path)
 {
@@ -616,7 +537,7 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         const AVInputFormat *picture = av_find_input_format("jpeg_pipe"); /* followed by a gain map or similar */
         *kind = picture ? picture : *kind;
     }
-    if (is_reference_format(*kind))
+    if (weir__input_refers_to_files(*kind))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "a list of other files (%s) is not read; make one file of it: ffmpeg -i LIST -c copy "
                               "FILE.mkv",

@@ -14,17 +14,11 @@
 #include <libavformat/avformat.h>
 
 #include <weir/bytes.h>
-#include <weir/clock.h>
 #include <weir/item.h>
 #include <weir/status.h>
 
+#include "stages/ffmpeg/input_config.h"
 #include "stages/ffmpeg/local_file.h"
-
-/* The default of io_timeout_ns. */
-#define WEIR_INPUT_TIMEOUT_NS (30 * WEIR_SECOND)
-
-/* The default of max_pipe_bytes. */
-#define WEIR_INPUT_PIPE_BYTES (UINT64_C(4) << 30)
 
 typedef struct weir_input {
     /* of the next file to open; must not change while it is open */
@@ -57,11 +51,6 @@ typedef struct weir_input {
 /* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is
    valid as long as the data. */
 const char *weir__input_choose(weir_input *input, const weir_item *item);
-
-/* Checks these fields of a config (flags of WEIR_ALLOW_…, a file that can be read), and copies *ca_file, which the caller
-   frees with weir__input_config_free(). */
-int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error);
-void weir__input_config_free(const char **ca_file);
 
 /* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
 void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);

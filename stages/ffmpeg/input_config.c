@@ -1,0 +1,91 @@
+#include "stages/ffmpeg/input_config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <libavutil/avstring.h>
+
+#include <weir/bytes.h>
+
+const char weir__input_protocols[] = "http,https,httpproxy,tls,tcp,ftp,sftp";
+
+int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error)
+{
+    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_INSECURE))
+        return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has unknown flags; use WEIR_ALLOW_…", allow);
+    if (!*ca_file)
+        return WEIR_OK;
+    if (allow & WEIR_ALLOW_INSECURE)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "ca_file (--ca-file): not with WEIR_ALLOW_INSECURE (--insecure)");
+    if (access(*ca_file, R_OK) != 0)
+        return weir_error_set(error, WEIR_EINVAL, -errno, "ca_file (--ca-file): %s: %s", *ca_file, strerror(errno));
+    *ca_file = strdup(*ca_file);
+    return *ca_file ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+void weir__input_config_free(const char **ca_file)
+{
+    free((void *)(uintptr_t)*ca_file);
+    *ca_file = NULL;
+}
+
+/* Formats that open other files without AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and
+   sap, even open the file itself. The others are listed by name, so that they fail with a clear message. */
+static const char reference_formats[] =
+    "hls,applehttp,dash,webm_dash_manifest,concat,imf,sdp,rtp,rtsp,sap,vobsub,avisynth,vapoursynth,image2,"
+    "image2_alias_pix,image2_brender_pix,lavfi,dvdvideo";
+
+bool weir__input_refers_to_files(const AVInputFormat *kind)
+{
+    return (kind->flags & AVFMT_NOFILE) || av_match_name(kind->name, reference_formats);
+}
+
+/* ---- certificates --------------------------------------------------------------------------------------------- */
+
+/* Where systems keep the certificates that they trust. */
+static const char *const system_stores[] = {
+    "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch */
+    "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+    "/etc/ssl/ca-bundle.pem",             /* openSUSE */
+    "/etc/ssl/cert.pem",                  /* Alpine */
+};
+
+const char *weir__input_find_certificates(void)
+{
+    for (size_t i = 0; i < FF_ARRAY_ELEMS(system_stores); i++)
+        if (access(system_stores[i], R_OK) == 0)
+            return system_stores[i];
+    return NULL;
+}
+
+/* FFmpeg's OpenSSL code does not compare the name in a certificate with the host's. */
+static bool checks_names(void)
+{
+    return !strstr(avformat_configuration(), "--enable-openssl");
+}
+
+/* Each TLS library of FFmpeg takes these options, but only GnuTLS looks for the system's certificates itself. */
+int weir__input_set_certificates(unsigned allow, const char *ca_file, AVDictionary **options)
+{
+    bool is_checked = !(allow & WEIR_ALLOW_INSECURE);
+    const char *store = ca_file ? ca_file : weir__input_find_certificates();
+    int rc = av_dict_set_int(options, "tls_verify", is_checked, 0);
+    if (rc >= 0 && is_checked && store)
+        rc = av_dict_set(options, "ca_file", store, 0);
+    if (rc >= 0 && is_checked && !checks_names())
+        rc = av_dict_set(options, "protocol_blacklist", "https,tls", 0); /* also for redirections */
+    return rc;
+}
+
+int weir__input_check_protocol(unsigned allow, const char *protocol, weir_error *error)
+{
+    if ((allow & WEIR_ALLOW_INSECURE) || checks_names() || !av_match_name(protocol, "https,tls"))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EACCESS, 0,
+                          "protocol %s: this FFmpeg (with OpenSSL) does not check the host's certificate; use "
+                          "--insecure (WEIR_ALLOW_INSECURE) to read it nevertheless",
+                          protocol);
+}
