@@ -106,7 +106,7 @@ static weir_pipeline *build(const weir_observer *observers, size_t num_observers
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &source, NULL, 0, &(weir_stage_options){ .epochs = 2 });
     weir_builder_pipe(builder, &stage, &failing, sizeof(int), &options);
-    weir_builder_route(builder, &(weir_route_config){ .pick = pick, .num_branches = 2 }, NULL);
+    weir_builder_route(builder, &(weir_route_config){ .pick = pick, .num_branches = 2, .look_ahead_items = 3 }, NULL);
     weir_builder_branch(builder);
     weir_builder_branch(builder);
     weir_builder_join(builder, NULL);
@@ -197,6 +197,16 @@ static void refuse_what_is_no_video(void)
     weir_pipeline_free(pipeline);
 
     builder = weir_builder_new();
+    weir_source_list(builder, &(weir_list_config){ .may_be_empty = true, .occurrences = (uint64_t[]){ 0 } }, NULL);
+    weir_source_directory(builder, &(weir_directory_config){ .root = ".", .glob = "*.none", .may_be_empty = true },
+                          NULL);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    REQUIRE(weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK);
+    REQUIRE(weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_EOF);
+    weir_pipeline_free(pipeline);
+
+    builder = weir_builder_new();
     weir_source_directory(
         builder, &(weir_directory_config){ .root = ".", .glob = "*.md", .flat = true, .counts = &counts.value },
         NULL);
@@ -207,6 +217,74 @@ static void refuse_what_is_no_video(void)
     weir_pipeline_free(pipeline);
     REQUIRE(counts.value.files > 0);
     CHECK_GUARD(counts);
+}
+#endif
+
+static void check_identities(void)
+{
+    static const char *const addresses[] = { "http://user:secret@host/a", "http://host/a", "b" };
+    uint64_t occurrences[4] = { 9, 9, 9, 9 };
+    GUARDED(weir_identity, identity);
+    GUARDED(weir_item, item);
+    GUARDED(weir_item, other);
+    const unsigned char key[WEIR_IDENTITY_KEY_BYTES] = { 1 };
+    REQUIRE(weir_identity_set_key(key, sizeof key) == WEIR_OK);
+    REQUIRE(weir_identity_number(addresses, 3, occurrences) == WEIR_OK);
+    REQUIRE(occurrences[0] == 0 && occurrences[1] == 1 && occurrences[2] == 0 && occurrences[3] == 9);
+    item.value = other.value = (weir_item){ 0 };
+    REQUIRE(weir_item_set_address(&item.value, addresses[0], 7) == WEIR_OK);
+    weir_item_copy_label(&other.value, &item.value);
+    identity.value = weir_item_identity(&other.value);
+    char *address = weir_identity_of(addresses[1]);
+    REQUIRE(identity.value.occurrence == 7 && address && strcmp(identity.value.address, address) == 0);
+    free(address);
+    weir_item_release(&item.value);
+    weir_item_release(&other.value);
+    CHECK_GUARD(identity);
+    CHECK_GUARD(item);
+    CHECK_GUARD(other);
+}
+
+static void check_totals(void)
+{
+    const char *const values[] = { "in", "out" };
+    weir_counter *total = weir_counter_get_total("abi", "total", values, 2);
+    REQUIRE(total && total == weir_counter_get_total("abi", "total", values, 2));
+    weir_counter_add(total, 1, 3);
+    weir_counter_add(weir_counter_get_total(WEIR_FRAMES_CATEGORY, WEIR_FRAMES_NAME, NULL, 0), 0, 1);
+}
+
+/* A library of a program may have configs of its own, which grow in the same way. */
+typedef struct own_config {
+    uint32_t old, added;
+} own_config;
+
+static void check_struct_copy(void)
+{
+    weir_error error = { 0 };
+    GUARDED(own_config, own);
+    GUARDED(own_config, given);
+    own.value.added = 4;
+    given.value = (own_config){ .old = 5, .added = 6 };
+    REQUIRE(weir_struct_copy(&own.value, sizeof own.value, &given.value, 4, "own_config", &error) == WEIR_OK);
+    REQUIRE(own.value.old == 5 && own.value.added == 0);
+    own.value.added = 7;
+    REQUIRE(weir_struct_fill(&given.value, sizeof given.value, &own.value, sizeof own.value) == WEIR_OK);
+    REQUIRE(given.value.added == 7);
+    CHECK_GUARD(own);
+    CHECK_GUARD(given);
+}
+
+#ifdef WEIR_ARRAYS_H
+static void check_streams(void)
+{
+    weir_npy *npy;
+    GUARDED(weir_error, error);
+    FILE *file = tmpfile();
+    REQUIRE(file && weir_npy_open_stream(&npy, file, "a stream", &error.value) == WEIR_OK);
+    REQUIRE(weir_npy_close(npy, true, &error.value) == WEIR_EINVAL && strstr(error.value.message, "a stream"));
+    REQUIRE(fclose(file) == 0);
+    CHECK_GUARD(error);
 }
 #endif
 
@@ -231,12 +309,18 @@ int main(void)
     weir_log_set_level(WEIR_LOG_ERROR);
     run(observers, 2);
     check_outputs();
+    check_identities();
+    check_totals();
+    check_struct_copy();
     REQUIRE(num_begun == 40 && num_stage_calls == 2 && num_ends == 1);
 #ifdef WEIR_SQLITE_H
     record_and_read();
 #endif
 #ifdef WEIR_VIDEO_H
     refuse_what_is_no_video();
+#endif
+#ifdef WEIR_ARRAYS_H
+    check_streams();
 #endif
     return 0;
 }
