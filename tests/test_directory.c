@@ -409,6 +409,31 @@ TEST_CASE(unreadable_folders_are_counted_told_and_passed_over)
     free_listing(&list);
 }
 
+/* Both hold for the listing and for the count; sorted, so that it is known which is the first. */
+TEST_CASE(of_several_unreadable_folders_the_first_is_told)
+{
+    const char *root = make_tree("two_unreadable");
+    make("two_unreadable", "d/");
+    assert_int_equal(chmod(clips_path("two_unreadable/a/b"), 0), 0);
+    assert_int_equal(chmod(clips_path("two_unreadable/d"), 0), 0);
+    if (!clips_drop_root()) {
+        fprintf(stderr, "skipped: permissions do not count for this user\n");
+        skip();
+    }
+    weir_directory_config config = { .root = root, .glob = "*.none", .sorted = true };
+    weir_error counted = { 0 }, failure = { 0 };
+    uint64_t count;
+    int count_status = weir_directory_count(&config, 1, &count, &counted);
+    int run_status = run_to_the_end(&config, 1, 1, &failure);
+    clips_regain_root();
+    assert_int_equal(chmod(clips_path("two_unreadable/a/b"), 0755), 0);
+    assert_int_equal(chmod(clips_path("two_unreadable/d"), 0755), 0);
+    assert_int_equal(count_status, WEIR_EACCESS);
+    assert_int_equal(run_status, WEIR_EFAILED);
+    assert_non_null(strstr(counted.message, "two_unreadable/a/b: Permission denied"));
+    assert_string_equal(failure.message, counted.message);
+}
+
 static int refusal(const weir_directory_config *config, weir_error *error)
 {
     weir_pipeline *pipeline = NULL;
@@ -556,6 +581,31 @@ TEST_CASE(a_folder_without_a_match_says_what_it_has)
     assert_refusal(&config, "it has 2 other videos: 1 .mkv, 1 .MP4");
     config.glob = WEIR_IMAGE_FILES;
     assert_refusal(&config, "no image in ");
+}
+
+/* The whole text: nothing follows the kinds, and six of them are shown, the most frequent first. */
+TEST_CASE(kinds_of_files_are_listed_up_to_six_and_nothing_behind_them)
+{
+    const char *const kinds[] = { ".a", ".b", ".c", ".d", ".e", ".f", ".g", ".h" };
+    const char *root = clips_path("kinds");
+    char expected[2048], list[256] = "";
+    size_t used = 0;
+    clips_make_folder(root);
+    weir_directory_config config = { .root = root, .glob = "*.mp4" };
+    for (size_t i = 0; i < 8; i++) {
+        weir_error error = { 0 };
+        uint64_t count;
+        char name[64];
+        snprintf(name, sizeof name, "one%s", kinds[i]);
+        make("kinds", name);
+        if (i < 6)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s1 %s", i ? ", " : "", kinds[i]);
+        snprintf(expected, sizeof expected,
+                 "no file in %s or its subfolders matches *.mp4; it has %zu other file%s: %s%s", root, i + 1,
+                 i ? "s" : "", list, i < 6 ? "" : ", ...");
+        assert_int_equal(weir_directory_count(&config, 1, &count, &error), WEIR_ENOTFOUND);
+        assert_string_equal(error.message, expected);
+    }
 }
 
 /* In each epoch, alone and beside another folder. A folder that is empty for one pattern is not for another. */

@@ -507,6 +507,59 @@ TEST_CASE(a_failure_in_one_line_ends_the_other_sources_too)
     end_and_check(pipeline, delivered);
 }
 
+/* Fails for the first numbers; runs the hundredth task until nobody wants its result, and then succeeds. */
+typedef struct late_config {
+    uint64_t num_failing;
+    test_gate *begun;
+} late_config;
+
+static int succeed_late(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const late_config *late = weir_task_config(task);
+    uint64_t value = item_value(in);
+    (void)worker;
+    if (value < late->num_failing)
+        return weir_task_fail(task, WEIR_EDATA, 0, "number %d is damaged", (int)value);
+    if (value == 99) {
+        gate_open(late->begun);
+        while (!weir_task_should_stop(task))
+            sched_yield();
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op late_op = { .name = "late", .run = succeed_late };
+
+/* The merge is at its end before the hundredth task is, with which the rate of the other line would be judged. Held constant:
+   one slot, and a task that succeeds; one that fails in a line that nobody wants is not counted at all. */
+TEST_CASE(a_line_that_nobody_wants_any_more_is_not_judged_by_its_failures)
+{
+    test_gate gate = GATE;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1000 };
+    test_numbers short_one = { .ledger = &ledger, .count = 1, .gate = &gate };
+    late_config late = { .num_failing = 60, .begun = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &late_op, &late, 0, &(weir_stage_options){ .max_failures = RATE_OF(1, 2) });
+    weir_builder_source(builder, &numbers_op, &short_one, 0, NULL);
+    weir_builder_merge(builder, &(weir_merge_config){ .end = WEIR_MERGE_END_FIRST }, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
+    int status;
+    weir_error error = { 0 };
+    weir_item item;
+    uint64_t delivered = drain(pipeline, &status);
+    assert_int_equal(status, WEIR_EOF);
+    while (account_of(pipeline, "late").in_flight) /* the end of the merge is the end for the consumer */
+        sched_yield();
+    assert_int_equal(weir_pipeline_error(pipeline, NULL, &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    assert_int_equal(delivered, 39 + 1);
+    assert_int_equal(account_of(pipeline, "late").failed, 60);
+    end_and_check(pipeline, delivered);
+}
+
 /* Thirty consecutive routes are a billion paths. */
 static int pick_last_bit(void *self, const weir_item *item)
 {
