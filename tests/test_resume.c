@@ -731,6 +731,75 @@ TEST_CASE(a_job_that_gets_nothing_fails_at_the_end_of_a_whole_epoch)
     free(text[0]);
 }
 
+/* ---- what several checkpoints say about the runs before -------------------------------------------------------------- */
+
+/* The texts of two ranks: rank 0 has taken nothing, rank 1 as much as that. */
+static void run_two(uint32_t num_items, char *texts[2])
+{
+    static tally unused;
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        weir_sampler_config config = config_of(1);
+        weir_pipeline *pipeline;
+        config.world = (weir_world){ .rank = rank, .size = 2 };
+        assert_int_equal(start_sampler(&config, 1, NULL, 0, &pipeline, NULL), WEIR_OK);
+        texts[rank] = take_some(pipeline, rank ? num_items : 0, true, &unused);
+    }
+}
+
+/* One rank goes on for both, and stores a checkpoint before it has taken an item. */
+static char *store_at_once(char *const *texts)
+{
+    static tally unused;
+    weir_sampler_config config = config_of(1);
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    config.world = (weir_world){ .rank = 0, .size = 1 };
+    if (start_sampler(&config, 1, (const char *const *)texts, 2, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return take_some(pipeline, 0, true, &unused);
+}
+
+static void assert_begun(char *const *texts, const char *expected)
+{
+    char *text = store_at_once(texts);
+    const char *line = strstr(text, "\nbegun ");
+    if (!line || strncmp(line + 1, expected, strlen(expected)) != 0)
+        fail_msg("\"%.10s...\" is not in:\n%s", expected, text);
+    free(text);
+}
+
+/* Rank 1 of two has a share of 26 items; with the end of the epoch it is at the next one, of which it has done nothing. */
+TEST_CASE(an_epoch_that_one_rank_has_ended_was_begun)
+{
+    char *texts[2];
+    run_two(26 + 1, texts);
+    assert_non_null(strstr(texts[0], "\nepoch 0\n"));
+    assert_non_null(strstr(texts[1], "\nepoch 1\n"));
+    assert_null(strstr(texts[1], "\ndone 0 "));
+    assert_begun(texts, "begun 1 0\n");
+    free(texts[0]);
+    free(texts[1]);
+}
+
+/* What each has noted of the run before is more than what the texts show by themselves: they have done nothing. */
+TEST_CASE(what_each_rank_had_left_over_is_added_up)
+{
+    static const char *const noted[] = { "begun 2 5", "begun 1 4" };
+    char *texts[2], *noted_in[2];
+    run_two(0, texts);
+    for (int i = 0; i < 2; i++) {
+        size_t size = strlen(texts[i]) + 64, head = (size_t)(strstr(texts[i], "\nend ") + 1 - texts[i]);
+        noted_in[i] = calloc(1, size);
+        snprintf(noted_in[i], size, "%.*s%s\nend \n", (int)head, texts[i], noted[i]);
+        seal(noted_in[i]);
+    }
+    assert_begun(noted_in, "begun 2 9\n");
+    for (int i = 0; i < 2; i++) {
+        free(texts[i]);
+        free(noted_in[i]);
+    }
+}
+
 /* ---- what always fails --------------------------------------------------------------------------------------------- */
 
 /* A job of one rank in which item 3 of each `every` fails, with retry_failed. */
