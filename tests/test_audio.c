@@ -299,7 +299,9 @@ TEST_CASE(wrong_options_of_the_sound_are_refused)
     for (int i = 0; i < 2; i++) {
         weir_pipeline *pipeline;
         weir_error error = { 0 };
-        weir_isolated_config around = { .op = &weir_video_decode, .config = &video, .config_size = sizeof video };
+        weir_isolated_config around = {
+            .op = &weir_video_decode, .config = &video, .config_size = sizeof video, .no_sandbox = NO_SANDBOX
+        };
         weir_builder *builder = weir_builder_new();
         weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
         if (i)

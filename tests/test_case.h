@@ -22,6 +22,15 @@
     } \
     static void name(__attribute__((unused)) void **state)
 
+/* How the tests of other subjects decode in child processes: in the sandbox, unless weir was built without it. */
+#ifdef WEIR_HAVE_SECCOMP
+#define ISOLATE    "--isolate"
+#define NO_SANDBOX false
+#else
+#define ISOLATE    "--isolate --no-sandbox"
+#define NO_SANDBOX true
+#endif
+
 void test_case_add(const char *name, CMUnitTestFunction test);
 
 /* Runs the tests in the order of the source; the result is that of main(). setup and teardown (NULL = none) run around

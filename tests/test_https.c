@@ -161,8 +161,8 @@ TEST_CASE(what_a_url_is_redirected_to_is_checked)
 TEST_CASE(every_stage_and_the_index_check_certificates)
 {
     need_servers();
-    static const char *const kinds[] = { "clip.mkv", "clip.mkv --isolate", "picture.png --images",
-                                         "picture.png --images --isolate" };
+    static const char *const kinds[] = { "clip.mkv", "clip.mkv " ISOLATE, "picture.png --images",
+                                         "picture.png --images " ISOLATE };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char line[256];
         snprintf(line, sizeof line, "rm -f run.db; weir record $good/%s --db-path run.db --ca-file ca.pem", kinds[i]);

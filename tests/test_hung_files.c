@@ -76,7 +76,7 @@ static void await_exit(const struct program *program)
 TEST_CASE(runs_end_whose_file_system_does_not_answer)
 {
     static const uint32_t hangs[] = { FUSE_LOOKUP, FUSE_OPEN, FUSE_GETATTR, FUSE_READ, FUSE_FLUSH };
-    static const char *const commands[] = { "", "--deadline 0.3", "--isolate --deadline 0.3" };
+    static const char *const commands[] = { "", "--deadline 0.3", ISOLATE " --deadline 0.3" };
     enum { NUM_HANGS = sizeof hangs / sizeof *hangs, NUM_COMMANDS = sizeof commands / sizeof *commands };
     struct program program;
     if (!is_mounted)

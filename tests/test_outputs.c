@@ -409,7 +409,7 @@ TEST_CASE(a_program_with_closed_standard_descriptors_writes_nothing_into_its_fil
         "weir check r.db >&2 && is_trace t.json && head -c 1 m.prom | grep -q '#' && ! grep -l warning t.json m.prom "
         ">&2 "
         "|| exit 1; "
-        "shut \"$WEIR_TOOL\" record d --isolate --db-path i.db -q; "
+        "shut \"$WEIR_TOOL\" record d " ISOLATE " --db-path i.db -q; "
         "weir failures i.db --csv | grep -q '^reason,WEIR_EDATA.*,1,1,d/3.mp4' || exit 1; "
         "shut \"$WEIR_TOOL\" frames d/1.mp4 -o a.npy; weir frames d/1.mp4 -o b.npy && cmp a.npy b.npy || exit 1; "
         "shut \"$WEIR_TOOL\" report r.db -o p.html; head -c 9 p.html | grep -q DOCTYPE || exit 1; "

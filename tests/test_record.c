@@ -241,10 +241,10 @@ TEST_CASE(a_row_that_is_repeated_is_an_item_of_its_own)
 
 TEST_CASE(child_processes_decode_the_same)
 {
-    expect_files("@videos --count 3 --isolate --isolate-memory 4G --deadline 1h", 2);
+    expect_files("@videos --count 3 " ISOLATE " --isolate-memory 4G --deadline 1h", 2);
     assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
-    expect_files("@mixed --images --isolate", 2);
-    expect_files("@videos --audio --isolate", 2);
+    expect_files("@mixed --images " ISOLATE, 2);
+    expect_files("@videos --audio " ISOLATE, 2);
 }
 
 TEST_CASE(a_run_in_which_every_file_fails_has_failed)
@@ -354,7 +354,7 @@ TEST_CASE(what_a_cut_has_cost_is_recorded_and_said)
     assert_null(strstr(program.out, "/a.mp4"));
     program_free(&program);
 
-    expect_damage("@cut @videos --isolate", 0, 0, "\n1 item succeeded with damage: ");
+    expect_damage("@cut @videos " ISOLATE, 0, 0, "\n1 item succeeded with damage: ");
     expect_damage("@cut @videos --strict", 0, 1, "\nFAILED 1   ");
     expect_damage("@cut @videos --min-share 0.99", 0, 1, "\nFAILED 1   ");
     expect_damage("@videos", 0, 0, "");

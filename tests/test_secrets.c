@@ -404,7 +404,7 @@ TEST_CASE(no_secret_is_stored_or_shown)
               "\"$at/404/clip.ts?$signed\" 'local.ts?token=s3cr3t-6' >list.m3u8");
     expect(0, "weir record \"$at/good/clip.mp4?$signed\" list.m3u8 --list urls.txt --verbose --all-items "
               "--db-path run.db --trace trace.json --openmetrics run.prom >record.out 2>record.err");
-    expect(0, "weir record \"$at/good/clip.mp4?$signed\" --list urls.txt --isolate --db-path isolated.db "
+    expect(0, "weir record \"$at/good/clip.mp4?$signed\" --list urls.txt " ISOLATE " --db-path isolated.db "
               "--trace packed.json.gz >isolated.out 2>isolated.err && gzip -dc packed.json.gz >unpacked.json");
     expect(0, "weir record \"$at/good/clip.mp4?$signed\" --dry-run >dry.out 2>dry.err");
     expect(0, "weir frames \"$at/good/clip.mp4?$signed\" >frames.out 2>frames.err");
@@ -545,9 +545,9 @@ TEST_CASE(no_output_of_random_urls_shows_a_secret)
         0,
         "weir record --list urls.txt --verbose --all-items --max-failures 1000 --io-timeout 5s --db-path random.db "
         "--trace random.json --openmetrics random.prom >random.out 2>random.err || true");
-    expect(0,
-           "weir record --list urls.txt --verbose --max-failures 1000 --io-timeout 5s --isolate --db-path inside.db "
-           "--trace inside.json >inside.out 2>inside.err || true");
+    expect(0, "weir record --list urls.txt --verbose --max-failures 1000 --io-timeout 5s " ISOLATE
+              " --db-path inside.db "
+              "--trace inside.json >inside.out 2>inside.err || true");
     expect(0, "weir record --list urls.txt --dry-run >random-dry.out 2>random-dry.err");
     expect(
         0,

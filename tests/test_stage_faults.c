@@ -180,7 +180,8 @@ DECODING(decode_chunks, clip, weir_video_decode,
 DECODING(decode_sound, clip, weir_audio_decode, sound)
 DECODING(decode_picture, picture, weir_image_decode, (weir_image_config){ .width = 16, .height = 16 })
 DECODING(probe, clip, weir_probe, (weir_probe_config){ .check = WEIR_PROBE_ALL })
-DECODING(decode_in_a_process, clip, weir_isolated, (weir_isolated_config){ .op = &weir_video_decode })
+DECODING(decode_in_a_process, clip, weir_isolated,
+         (weir_isolated_config){ .op = &weir_video_decode, .no_sandbox = NO_SANDBOX })
 
 /* Data of a pipe is kept in a temporary file. */
 static int decode_pipe(FILE *out, weir_error *error)
@@ -218,7 +219,9 @@ TEST_CASE(decoding_bears_every_fault)
 /* Calls of the child fail: this program, see main(). */
 TEST_CASE(children_bear_every_fault)
 {
-    const weir_isolated_config config = { .op = &weir_video_decode, .worker = "/proc/self/exe" };
+    const weir_isolated_config config = { .op = &weir_video_decode,
+                                          .worker = "/proc/self/exe",
+                                          .no_sandbox = NO_SANDBOX };
     char expected[256] = "", result[256], fault[32];
     for (int i = -1; i < 2 * 5; i++) { /* none; the 1st, 4th, 16th, … */
         weir_error error = { 0 };

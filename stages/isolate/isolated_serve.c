@@ -355,7 +355,7 @@ static int configure_pipeline(isolated_message *message, const weir_op *const *o
     if (rc == WEIR_OK && !weir__sandbox_enter(sandbox))
         return weir_error_set(error, WEIR_EUNSUPPORTED, -errno,
                               "cannot enter the sandbox (seccomp): %s; no_sandbox (--no-sandbox) decodes without it",
-                              strerror(errno));
+                              weir__sandbox_complaint(errno));
     return rc;
 }
 

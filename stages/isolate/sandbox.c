@@ -2,12 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +12,12 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* The calls below are those of these processors. */
+#if defined(WEIR_HAVE_SECCOMP) && (defined(__x86_64__) || defined(__aarch64__))
+#define HAS_WALL
+#include <seccomp.h>
+#endif
 
 #if defined(__has_include)
 #if __has_include(<linux/landlock.h>)
@@ -130,26 +132,28 @@ void weir__sandbox_limit_thread(sandbox_kind kind, const char *ca_file)
 
 /* -- system calls */
 
-#if defined(__x86_64__)
-#define SANDBOX_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define SANDBOX_ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
-
-#ifndef SANDBOX_ARCHITECTURE
+#ifndef HAS_WALL
 bool weir__sandbox_enter(sandbox_kind kind)
 {
     errno = ENOTSUP;
     return kind == SANDBOX_NONE;
 }
+
+const char *weir__sandbox_complaint(int failure)
+{
+#ifdef WEIR_HAVE_SECCOMP
+    return failure == ENOTSUP ? "weir has none for this processor" : strerror(failure);
+#else
+    return failure == ENOTSUP ? "weir was built without libseccomp" : strerror(failure);
+#endif
+}
 #else
 
-#define CALL_ALLOW   SECCOMP_RET_ALLOW
-#define CALL_KILL    SECCOMP_RET_KILL_PROCESS
-#define CALL_REFUSE  (SECCOMP_RET_ERRNO | EACCES)
-#define CALL_UNKNOWN (SECCOMP_RET_ERRNO | ENOSYS)
+#define CALL_KILL    SCMP_ACT_KILL_PROCESS
+#define CALL_REFUSE  SCMP_ACT_ERRNO(EACCES)
+#define CALL_UNKNOWN SCMP_ACT_ERRNO(ENOSYS)
 
-/* What becomes of calls; they need no look at their arguments. */
+/* What becomes of calls, whatever their arguments are. A call is in one list only. */
 static const int allowed_calls[] = {
     SYS_read,
     SYS_write,
@@ -205,39 +209,35 @@ static const int allowed_calls[] = {
 #endif
 };
 static const int killed_calls[] = {
-    SYS_socket,
-    SYS_socketpair,
-    SYS_connect,
-    SYS_bind,
-    SYS_sendto,
-    SYS_execve,
-    SYS_execveat,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
+    SYS_socketpair, SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
 #ifdef SYS_fork
-    SYS_fork,
-    SYS_vfork,
+    SYS_fork,       SYS_vfork,
 #endif
 };
 static const int refused_calls[] = {
-    SYS_openat,  SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_ioctl,  SYS_getcwd, SYS_unlinkat,
+    SYS_getcwd,  SYS_unlinkat,
 #ifdef SYS_openat2
     SYS_openat2, SYS_faccessat2,
 #endif
 #ifdef SYS_open
-    SYS_open,    SYS_stat,       SYS_lstat, SYS_access,    SYS_readlink,   SYS_unlink, SYS_creat,
+    SYS_open,    SYS_unlink,     SYS_creat,
 #endif
 };
-/* These stand before the others. */
-static const int url_calls[] = {
-    SYS_connect,    SYS_bind,        SYS_sendto,      SYS_recvfrom, SYS_sendmmsg,   SYS_recvmmsg, SYS_getsockopt,
-    SYS_setsockopt, SYS_getsockname, SYS_getpeername, SYS_shutdown, SYS_newfstatat, SYS_statx,    SYS_faccessat,
-    SYS_readlinkat, SYS_uname,       SYS_getuid,      SYS_geteuid,  SYS_getgid,     SYS_getegid,
+
+/* URLs need these, too; for files they are killed, refused or unknown. */
+static const int network_calls[] = { SYS_connect, SYS_bind, SYS_sendto };
+static const int look_calls[] = {
+    SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat,
 #ifdef SYS_stat
-    SYS_stat,       SYS_lstat,       SYS_access,      SYS_readlink, SYS_select,
+    SYS_stat,       SYS_lstat, SYS_access,    SYS_readlink,
 #endif
-    SYS_pselect6,
+};
+static const int url_calls[] = {
+    SYS_recvfrom, SYS_sendmmsg, SYS_recvmmsg, SYS_getsockopt, SYS_setsockopt, SYS_getsockname, SYS_getpeername,
+    SYS_shutdown, SYS_uname,    SYS_getuid,   SYS_geteuid,    SYS_getgid,     SYS_getegid,     SYS_pselect6,
+#ifdef SYS_select
+    SYS_select,
+#endif
 };
 
 /* A call that depends on an argument, whose lower half is `argument` & `mask`; it is allowed for the listed values. */
@@ -250,44 +250,44 @@ typedef struct call_rule {
     uint32_t otherwise;
 } call_rule;
 
-enum { MAX_STEPS = 400 };
-
-typedef struct call_filter {
-    struct sock_filter steps[MAX_STEPS];
-    unsigned short num_steps;
-} call_filter;
-
-static void add_step(call_filter *filter, struct sock_filter step)
+/* 0, or a negative errno value, as of the library's functions. */
+static int add_calls(scmp_filter_ctx filter, uint32_t action, const int *calls, size_t num_calls)
 {
-    filter->steps[filter->num_steps++] = step;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < num_calls; i++)
+        rc = seccomp_rule_add_exact_array(filter, action, calls[i], 0, NULL);
+    return rc;
 }
 
-static void add_calls(call_filter *filter, const int *calls, size_t num_calls, uint32_t result)
+/* The kernel reads only the lower half of these arguments, so the upper one may be anything: hence the mask. The library puts
+   the test for "at least 0", which is true for all, behind those for values. If it did not, all values would be refused. */
+static int add_rule(scmp_filter_ctx filter, const call_rule *rule)
 {
-    for (size_t i = 0; i < num_calls; i++) {
-        add_step(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1));
-        add_step(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result));
+    struct scmp_arg_cmp all = { .arg = rule->argument, .op = SCMP_CMP_GE, .datum_a = 0 };
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < rule->num_values; i++) {
+        struct scmp_arg_cmp one = {
+            .arg = rule->argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = rule->mask, .datum_b = rule->values[i]
+        };
+        rc = seccomp_rule_add_exact_array(filter, SCMP_ACT_ALLOW, rule->call, 1, &one);
     }
+    return rc == 0 ? seccomp_rule_add_exact_array(filter, rule->otherwise, rule->call, 1, &all) : rc;
 }
 
-static void add_rule(call_filter *filter, const call_rule *rule)
+static int add_rules(scmp_filter_ctx filter, const call_rule *rules, size_t num_rules)
 {
-    uint32_t lower_half = (uint32_t)(offsetof(struct seccomp_data, args) + rule->argument * sizeof(uint64_t));
-    uint8_t after = (uint8_t)(2 * rule->num_values + 3);
-    add_step(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->call, 0, after));
-    add_step(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, lower_half));
-    add_step(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, rule->mask));
-    for (unsigned i = 0; i < rule->num_values; i++) {
-        add_step(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rule->values[i], 0, 1));
-        add_step(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, CALL_ALLOW));
-    }
-    add_step(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, rule->otherwise));
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < num_rules; i++)
+        rc = add_rule(filter, &rules[i]);
+    return rc;
 }
 
-static void add_rules(call_filter *filter, sandbox_kind kind)
+#define LENGTH(array)                    (sizeof(array) / sizeof *(array))
+#define ADD_CALLS(filter, action, calls) add_calls(filter, action, calls, LENGTH(calls))
+
+static int add_common(scmp_filter_ctx filter)
 {
     const uint32_t own = (uint32_t)getpid(), any = UINT32_MAX;
-    const uint32_t written = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE | O_PATH;
     const call_rule rules[] = {
         /* a thread; the C library tries clone3() first, whose flags a filter cannot see: it is unknown */
         { SYS_clone, 0, CLONE_THREAD | CLONE_VM, 1, { CLONE_THREAD | CLONE_VM }, CALL_KILL },
@@ -296,38 +296,69 @@ static void add_rules(call_filter *filter, sandbox_kind kind)
         { SYS_prlimit64, 0, any, 2, { 0, own }, CALL_KILL },
         { SYS_prctl, 0, any, 3, { PR_SET_NAME, PR_GET_NO_NEW_PRIVS, 0x53564d41 /* name of memory */ }, CALL_REFUSE },
         { SYS_fcntl, 1, any, 6, { F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_ADD_SEALS }, CALL_REFUSE },
+    };
+    int rc = ADD_CALLS(filter, SCMP_ACT_ALLOW, allowed_calls);
+    rc = rc ? rc : add_rules(filter, rules, LENGTH(rules));
+    rc = rc ? rc : ADD_CALLS(filter, CALL_KILL, killed_calls);
+    return rc ? rc : ADD_CALLS(filter, CALL_REFUSE, refused_calls);
+}
+
+static int add_for_files(scmp_filter_ctx filter)
+{
+    int rc = ADD_CALLS(filter, CALL_KILL, network_calls);
+    rc = rc ? rc : ADD_CALLS(filter, CALL_KILL, ((const int[]){ SYS_socket }));
+    rc = rc ? rc : ADD_CALLS(filter, CALL_REFUSE, look_calls);
+    return rc ? rc : ADD_CALLS(filter, CALL_REFUSE, ((const int[]){ SYS_ioctl, SYS_openat }));
+}
+
+static int add_for_urls(scmp_filter_ctx filter)
+{
+    const uint32_t any = UINT32_MAX, written = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE | O_PATH;
+    const call_rule rules[] = {
         { SYS_socket, 0, any, 3, { AF_INET, AF_INET6, AF_NETLINK }, CALL_REFUSE },
         { SYS_ioctl, 1, any, 2, { FIONREAD, FIONBIO }, CALL_REFUSE },
         { SYS_openat, 2, written, 1, { O_RDONLY }, CALL_REFUSE },
     };
-    enum { NUM_RULES = sizeof rules / sizeof rules[0], NUM_URL_RULES = 3 };
-    for (size_t i = 0; i < (kind == SANDBOX_URLS ? (size_t)NUM_RULES : (size_t)NUM_RULES - NUM_URL_RULES); i++)
-        add_rule(filter, &rules[i]);
+    int rc = ADD_CALLS(filter, SCMP_ACT_ALLOW, network_calls);
+    rc = rc ? rc : ADD_CALLS(filter, SCMP_ACT_ALLOW, look_calls);
+    rc = rc ? rc : ADD_CALLS(filter, SCMP_ACT_ALLOW, url_calls);
+    return rc ? rc : add_rules(filter, rules, LENGTH(rules));
 }
 
-#define ADD_CALLS(filter, calls, result) add_calls(filter, calls, sizeof(calls) / sizeof *(calls), result)
+/* Calls of another architecture (i386, x32) have other numbers. With SYSRAWRC, loading fails with the kernel's error. */
+static int fill_filter(scmp_filter_ctx filter, sandbox_kind kind)
+{
+    int rc = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
+    rc = rc ? rc : seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+    rc = rc ? rc : seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, CALL_KILL);
+    rc = rc ? rc : add_common(filter);
+    return rc ? rc : kind == SANDBOX_URLS ? add_for_urls(filter) : add_for_files(filter);
+}
+
+/* What the kernel can do, in the library's levels (Linux 4.14); lower where seccomp() is refused. */
+enum { KILLS_PROCESSES = 3 };
 
 bool weir__sandbox_enter(sandbox_kind kind)
 {
-    call_filter filter = { .num_steps = 0 };
     if (kind == SANDBOX_NONE)
         return true;
-    add_step(&filter,
-             (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, arch)));
-    add_step(&filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCHITECTURE, 1, 0));
-    add_step(&filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, CALL_KILL));
-    add_step(&filter,
-             (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr)));
-    ADD_CALLS(&filter, allowed_calls, CALL_ALLOW);
-    add_rules(&filter, kind);
-    if (kind == SANDBOX_URLS)
-        ADD_CALLS(&filter, url_calls, CALL_ALLOW);
-    ADD_CALLS(&filter, killed_calls, CALL_KILL);
-    ADD_CALLS(&filter, refused_calls, CALL_REFUSE);
-    add_step(&filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, CALL_UNKNOWN));
-    struct sock_fprog program = { .len = filter.num_steps, .filter = filter.steps };
-    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        return false;
+    scmp_filter_ctx filter = seccomp_api_get() >= KILLS_PROCESSES ? seccomp_init(CALL_UNKNOWN) : NULL;
+    if (!filter) {
+        errno = seccomp_api_get() >= KILLS_PROCESSES ? ENOMEM : ENOTSUP;
+        return false;
+    }
+    int rc = fill_filter(filter, kind);
+    rc = rc ? rc : seccomp_load(filter);
+    seccomp_release(filter);
+    errno = -rc;
+    return rc == 0;
+}
+
+const char *weir__sandbox_complaint(int failure)
+{
+    return failure == ENOTSUP ? "this kernel has none, or refuses it" : strerror(failure);
 }
 
 #endif

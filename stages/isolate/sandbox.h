@@ -15,6 +15,7 @@
  *   fork, exec, ptrace, kill of others, killed           killed
  *   memory of other processes
  *   all other system calls              ENOSYS           ENOSYS
+ *   those of i386 and x32               killed           killed
  *
  * Killed is SIGSYS, as soon as the call is made. The filter is an allow-list and applies to all threads; besides it the
  * process has no capabilities, cannot gain privileges, and cannot be dumped or traced.
@@ -30,8 +31,11 @@ typedef enum sandbox_kind { SANDBOX_NONE = 0, SANDBOX_FILES, SANDBOX_URLS } sand
    too. `ca_file` may be NULL. */
 void weir__sandbox_limit_thread(sandbox_kind kind, const char *ca_file);
 
-/* Restricts all threads of the process, after the call above. False, with errno set; ENOTSUP: not on this processor. */
+/* Restricts all threads of the process, after the call above. False, with errno set; ENOTSUP: there is no wall here. */
 bool weir__sandbox_enter(sandbox_kind kind);
+
+/* Why there is none: of the errno value above. Valid until the thread's next call of strerror(). */
+const char *weir__sandbox_complaint(int failure);
 
 /* The variables of `environment` that a child gets: an array to be freed with free(); the texts are not copied. NULL =
    out of memory. */

@@ -22,12 +22,12 @@
  * program, not even after SIGKILL. They inherit no descriptors except stderr (and stdin with no_sandbox); their stdout
  * also goes to stderr. They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program ends them.
  *
- * Each child is in a sandbox before it gets its first item (x86-64 and ARM64; on other processors no_sandbox is
- * required). The program opens the files of the decode stages and passes the descriptor, so that the child needs no file
- * system: it opens nothing, has no network, starts no process, traces and signals no other one, has no capabilities of
- * root and cannot gain privileges, cannot be traced or dumped by others, and gets only those environment variables that
- * libraries need (LD_…, WEIR_…, the locale). What tries to open a file gets EACCES; what makes one of the other calls is
- * killed: "killed by SIGSYS".
+ * Each child is in a sandbox before it gets its first item (x86-64 and ARM64, Linux 4.14, weir built with libseccomp; elsewhere
+ * each item fails with WEIR_EUNSUPPORTED unless no_sandbox is set). The program opens the files of the decode stages and passes
+ * the descriptor, so that the child needs no file system: it opens nothing, has no network, starts no process, traces and
+ * signals no other one, has no capabilities of root and cannot gain privileges, cannot be traced or dumped by others, and gets
+ * only those environment variables that libraries need (LD_…, WEIR_…, the locale). What tries to open a file gets EACCES; what
+ * makes one of the other calls is killed: "killed by SIGSYS".
  * Items that are URLs are decoded in a child of their own kind, which keeps the network and, with Landlock, may read
  * the system's libraries, certificates and resolver settings only; a slot that gets both kinds in turn starts a child at
  * each change. The sandbox does not stop a decoder from using CPU and memory (see task_deadline_ns and
