@@ -278,7 +278,7 @@ static void check_struct_copy(void)
 #ifdef WEIR_ARRAYS_H
 static void check_streams(void)
 {
-    weir_npy *npy;
+    weir_npy *npy = NULL;
     GUARDED(weir_error, error);
     FILE *file = tmpfile();
     REQUIRE(file && weir_npy_open_stream(&npy, file, "a stream", &error.value) == WEIR_OK);
