@@ -178,8 +178,8 @@ struct weir__queue {
     weir__node *producer;
     weir__node *consumer; /* NULL for the sink queue, from which the consumer takes */
 
-    weir__queued_item
-        *entries;         /* ring of num_entries: the items of the queue, then those that are set aside for it */
+    /* Ring of num_entries: the items of the queue, then those that are set aside for it. */
+    weir__queued_item *entries;
     uint32_t num_entries; /* capacity + look_ahead of the producer */
     uint32_t head;
     uint32_t depth;

@@ -23,8 +23,8 @@ extern "C" {
 
 /* What is written. */
 typedef enum weir_output_kind {
-    WEIR_OUTPUT_RAW =
-        0, /* bytes without a mark, such as raw video: replaces a file that is not recognised as any other */
+    /* Bytes without a mark, such as raw video: replaces a file that is not recognised as any other. */
+    WEIR_OUTPUT_RAW = 0,
     WEIR_OUTPUT_METRICS, /* OpenMetrics text */
     WEIR_OUTPUT_TRACE,   /* Chrome's format, compressed or not (then known by gzip's header) */
     WEIR_OUTPUT_PAGE,    /* HTML */
