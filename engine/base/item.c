@@ -163,7 +163,7 @@ bool weir__label_inherit(weir_item *out, const weir_item *in)
     struct weir_label *copied = copied_label(out, in);
     const char *own = out->label && out->label[0] && out->label != in->label ? out->label : NULL;
     inherit_origin(out, in);
-    if (!own)
+    if (!own && !copied) /* a copied one may be empty */
         return true;
     weir__label_release(out->label_owner);
     out->label_owner = copied ? copied : label_new(own, 0);
