@@ -299,7 +299,7 @@ TEST_CASE(a_table_of_another_version_stream_or_length_is_refused)
 /* More packets than there are bytes for them: nothing is allocated for those. */
 TEST_CASE(more_packets_than_bytes_are_refused)
 {
-    static const uint8_t counts[][5] = { { 4 }, { 0x80, 1 }, { 0xff, 0xff, 0xff, 0xff, 0x0f } };
+    static const uint8_t counts[][6] = { { 4 }, { 0x80, 1 }, { 0xff, 0xff, 0xff, 0xff, 0x0f } }; /* ended by 0 */
     for (size_t i = 0; i < 3; i++) {
         uint8_t table[32] = { 1, 2, 0xa0, 0xfe, 0x0a, 2 };
         size_t length = 6 + strlen((const char *)counts[i]);
