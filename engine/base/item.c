@@ -196,5 +196,5 @@ void weir_item_copy_label(weir_item *to, const weir_item *from)
     struct weir_label *label = from->label_owner ? label_copy(from->label_owner) : NULL;
     weir__label_release(to->label_owner);
     to->label_owner = label;
-    to->label = label ? label->text : from->label;
+    to->label = from->label_owner ? weir__label_text(label) : from->label; /* without memory it has none */
 }
