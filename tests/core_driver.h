@@ -100,7 +100,7 @@ void driver_start(core_driver *driver);
 
 /* A thread of the crew takes a slot. NULL = none is free, or nothing is ready. */
 driver_slot *driver_pick(core_driver *driver, driver_crew *crew);
-/* So many of the steps that were planned for its burst pass, or all that are left, and the core is told. Returns how many. */
+/* Tells the core that this many of the steps planned for the burst have passed, or all that are left. Returns how many. */
 uint32_t driver_pass_steps(core_driver *driver, driver_slot *slot, uint32_t most);
 /* The step ends; what it makes, and its other fields, are set here. */
 void driver_end_step(core_driver *driver, driver_slot *slot, int status);

@@ -212,7 +212,7 @@ void weir__trace_update(weir_pipeline *pipeline)
 {
     uv_mutex_lock(&pipeline->resize_lock); /* one switch at a time */
     weir__engine_lock(pipeline);
-    bool on = pipeline->trace && pipeline->trace->is_wanted && !pipeline->paused;
+    bool on = pipeline->trace->is_wanted && !pipeline->paused;
     weir__engine_unlock(pipeline);
     if (!on) /* records of user code are inside of the recording */
         weir__user_trace_switch(pipeline, false);
