@@ -508,6 +508,7 @@ static void on_start(void *self, const weir_run_info *info)
     recorder->names = allocate(info->num_stages * sizeof *recorder->names);
     recorder->infos = allocate(info->num_stages * sizeof *recorder->infos);
     for (uint32_t i = 0; i < info->num_stages; i++) {
+        REQUIRE(info->stages[i].inputs && info->stages[i].merge_order); /* without memory, too */
         recorder->infos[i] = info->stages[i];
         recorder->infos[i].name =
             strncpy(recorder->names[i][0], info->stages[i].name, sizeof recorder->names[i][0] - 1);
@@ -662,7 +663,7 @@ static void on_end(void *self, const weir_run_end *end)
     test_recorder *recorder = self;
     enter(recorder);
     REQUIRE(recorder->started && recorder->calls_in_lap == 0);
-    REQUIRE(counter_value(&recorder->laps) > 0); /* the last lap was reported */
+    REQUIRE(recorder->may_lose_laps || counter_value(&recorder->laps) > 0); /* the last lap was reported */
     recorder->ended = true;
     recorder->end = *end;
     leave(recorder);

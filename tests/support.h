@@ -249,6 +249,7 @@ typedef struct test_recorder {
     weir_observer observer; /* for weir_pipeline_options */
     /* waited at in each call of failure (NULL = none); set it before building the pipeline */
     test_gate *failure_gate;
+    bool may_lose_laps;                                             /* there is no memory for them */
     void (*on_lap)(struct test_recorder *recorder, void *argument); /* called after each lap, without a lock */
     void *on_lap_argument;
 

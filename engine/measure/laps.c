@@ -548,19 +548,22 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
     return pipeline->reporting->wants_marks ? weir__span_store_open(pipeline) : WEIR_OK;
 }
 
+/* The parts are freed first: the open lap knows their subjects. */
 void weir__laps_destroy(weir_pipeline *pipeline)
 {
-    if (pipeline->open_lap) {
-        weir__part_free(pipeline->open_lap->parts);
-        weir__part_free(pipeline->open_lap->spares);
-        free(pipeline->open_lap->subjects);
-        free(pipeline->open_lap);
+    weir_lap_taker *laps = pipeline->laps;
+    weir__open_lap *open = pipeline->open_lap;
+    if (laps) {
+        weir__span_store_close(pipeline);
+        weir__part_free(laps->parts);
+        free(laps->readings);
+        free(laps->num_known);
+        free(laps);
     }
-    if (!pipeline->laps)
-        return;
-    weir__span_store_close(pipeline);
-    weir__part_free(pipeline->laps->parts);
-    free(pipeline->laps->readings);
-    free(pipeline->laps->num_known);
-    free(pipeline->laps);
+    if (open) {
+        weir__part_free(open->parts);
+        weir__part_free(open->spares);
+        free(open->subjects);
+        free(open);
+    }
 }

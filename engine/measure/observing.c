@@ -151,8 +151,11 @@ static void deliver_lap(delivery *lap, weir_part *record)
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */
 
-/* The names of the input queues, or the order of a merge with its weights. To be freed; NULL = out of memory. */
-static char *describe_inputs(const weir_node *node, bool as_order)
+/* What observers get where there is no memory for a text. */
+static const char no_text[] = "";
+
+/* The names of the input queues, or the order of a merge with its weights. See free_text(). */
+static const char *describe_inputs(const weir_node *node, bool as_order)
 {
     static const char *const orders[] = { [WEIR_MERGE_ARRIVAL] = "arrival",
                                           [WEIR_MERGE_ROUND_ROBIN] = "round_robin",
@@ -168,12 +171,17 @@ static char *describe_inputs(const weir_node *node, bool as_order)
             fprintf(out, "%s%s", i ? " " : "", node->core.ins[i]->name);
         else if (node->core.weights)
             fprintf(out, " %" PRIu32, node->core.weights[i]);
-    return out && fclose(out) == 0 ? text : NULL;
+    return out && fclose(out) == 0 ? text : no_text;
+}
+
+static void free_text(const char *text)
+{
+    if (text != no_text)
+        free((char *)(uintptr_t)text);
 }
 
 static void fill_stage_info(const weir_node *node, weir_stage_info *info)
 {
-    char *inputs = describe_inputs(node, false), *merge_order = describe_inputs(node, true);
     *info = (weir_stage_info){
         .name = node->name,
         .queue_name = node->core.outs[0].name,
@@ -182,8 +190,8 @@ static void fill_stage_info(const weir_node *node, weir_stage_info *info)
         .queue_items = node->core.outs[0].capacity,
         .queue_bytes = node->core.outs[0].capacity_bytes == UINT64_MAX ? 0 : node->core.outs[0].capacity_bytes,
         .output_order = node->core.order == WEIR_ORDER_INPUT ? "input" : "completion",
-        .inputs = inputs ? inputs : strdup(""),
-        .merge_order = merge_order ? merge_order : strdup(""),
+        .inputs = describe_inputs(node, false),
+        .merge_order = describe_inputs(node, true),
         .threads = node->threads,
         .look_ahead_items = node->core.look_ahead,
     };
@@ -382,8 +390,8 @@ void weir__observing_destroy(weir_pipeline *pipeline)
     free(own->held);
     free(own->delivery);
     for (uint32_t i = 0; own->stage_infos && i < pipeline->core.num_nodes; i++) {
-        free((char *)(uintptr_t)own->stage_infos[i].inputs);
-        free((char *)(uintptr_t)own->stage_infos[i].merge_order);
+        free_text(own->stage_infos[i].inputs);
+        free_text(own->stage_infos[i].merge_order);
     }
     free(own->stage_infos);
     free(own->queue_infos);
