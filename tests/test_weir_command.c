@@ -1124,7 +1124,7 @@ static bool are_curves_below_top(const char *commands)
     return true;
 }
 
-/* weir record's first lap is of 1 s, the next ones of the interval; parts of laps (phases, modes) are short, too. The rate of
+/* weir record's first lap is of 1 s, the next ones of the interval; those of short phases and modes are short, too. The rate of
    the short one is ten times that of the others. Held constant: one stage, tasks of equal time. */
 TEST_CASE(plot_cuts_off_no_lap_that_can_be_read)
 {

@@ -1,6 +1,6 @@
 /*
  * The histogram that records during a lap: the buckets of weir_histogram with 32 bits each. The service thread
- * empties it at least once a minute (laps.c), long before a bucket can overflow.
+ * empties it at least once a minute (lap.h), long before a bucket can overflow.
  */
 #ifndef ENGINE_CORE_LIVE_HISTOGRAM_H
 #define ENGINE_CORE_LIVE_HISTOGRAM_H

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "engine/base/label.h"
-#include "engine/measure/current_part.h"
+#include "engine/measure/lap.h"
 #include "engine/measure/observing.h"
-#include "engine/measure/part.h"
 #include "engine/measure/position.h"
 #include "engine/state/lock.h"
 #include "engine/trace/trace_ring.h"
@@ -24,42 +23,40 @@ bool weir__position_lock(weir_pipeline *pipeline)
 {
     enum { NUM_SPARES = 2 };
     engine_lock_at(pipeline, weir_clock_ns());
-    while (pipeline->core.measures && pipeline->open_lap->num_spares < NUM_SPARES) {
+    while (pipeline->core.measures && pipeline->laps->num_spares < NUM_SPARES) {
         weir__engine_unlock(pipeline);
-        weir_part *spare = weir__part_new(pipeline);
+        weir__lap *spare = weir__lap_new(pipeline);
         if (!spare)
             return false;
         engine_lock_at(pipeline, weir_clock_ns());
-        spare->next = pipeline->open_lap->spares;
-        pipeline->open_lap->spares = spare;
-        pipeline->open_lap->num_spares++;
+        weir__laps_add_spare_locked(pipeline->laps, spare);
     }
-    pipeline->open_lap->tail_marked |= pipeline->core.over;
+    pipeline->laps->tail_marked |= pipeline->core.over;
     return true;
 }
 
 static void change_locked(weir_pipeline *pipeline, char *place, const char *name)
 {
     memcpy(place, name, strlen(name) + 1);
-    weir__part_switch_locked(pipeline, false);
+    weir__laps_switch_locked(pipeline, false);
 }
 
 /* Before the first step, the program has started. This is known only now. */
 static void name_startup_locked(weir_pipeline *pipeline)
 {
-    for (weir_part *part = pipeline->open_lap->parts; part; part = part->next)
-        if (!part->phase[0])
-            memcpy(part->phase, "startup", sizeof "startup");
+    for (weir__lap *lap = pipeline->laps->open; lap; lap = lap->next)
+        if (!lap->phase[0])
+            memcpy(lap->phase, "startup", sizeof "startup");
 }
 
-/* The step ends, if there is one: it is a span of the current part. Returns its length; negative = none. */
+/* The step ends, if there is one: it is a span of the current lap. Returns its length; negative = none. */
 static int64_t end_step_locked(weir_pipeline *pipeline, int64_t now)
 {
     int64_t start = pipeline->position->step_start, step_ns = now > start ? now - start : 0;
     pipeline->position->step_start = 0;
     if (!start || weir__span_is_paused())
         return -1;
-    weir__part_add_step_locked(pipeline, step_ns);
+    weir__laps_add_step_locked(pipeline, step_ns);
     return step_ns;
 }
 
@@ -86,12 +83,12 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
     pipeline->position->has_step = begins;
     pipeline->position->step = step;
     pipeline->position->step_start = begins ? now : 0;
-    bool ends_lap =
+    bool ends_interval =
         pipeline->steps_per_lap && (!begins || pipeline->position->steps_in_lap >= pipeline->steps_per_lap);
-    pipeline->position->steps_in_lap = !begins    ? pipeline->steps_per_lap
-                                       : ends_lap ? 1
-                                                  : pipeline->position->steps_in_lap + 1;
-    weir__part_switch_locked(pipeline, ends_lap);
+    pipeline->position->steps_in_lap = !begins         ? pipeline->steps_per_lap
+                                       : ends_interval ? 1
+                                                       : pipeline->position->steps_in_lap + 1;
+    weir__laps_switch_locked(pipeline, ends_interval);
     weir__trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
     weir__engine_unlock(pipeline);
     weir__span_add_step(step_ns);
@@ -161,7 +158,7 @@ void weir__position_change_epoch(weir_pipeline *pipeline, int status, uint64_t e
 void weir__position_end(weir_pipeline *pipeline)
 {
     engine_lock_at(pipeline, weir_clock_ns());
-    pipeline->open_lap->tail_marked |= pipeline->position->step_start != 0;
+    pipeline->laps->tail_marked |= pipeline->position->step_start != 0;
     int64_t step_ns = end_step_locked(pipeline, weir__span_now_ns());
     weir__engine_unlock(pipeline);
     weir__span_add_step(step_ns);

@@ -1,6 +1,6 @@
 /*
  * Where the consumer is: its mode, its phase and its step, three independent axes of its time. A mark moves it along one of
- * them, at the time of the mark: the thread that marks moves the figures to another part of the lap (part.h).
+ * them, at the time of the mark: the thread that marks moves the figures to another lap (lap.h).
  */
 #ifndef ENGINE_MEASURE_CONSUMER_POSITION_H
 #define ENGINE_MEASURE_CONSUMER_POSITION_H
@@ -10,7 +10,7 @@
 /* Makes pipeline->position. WEIR_OK or WEIR_ENOMEM. */
 int weir__position_new(weir_pipeline *pipeline);
 
-/* Locks the pipeline for a mark. A mark needs a spare part, and so does the end of the sources, which cannot make one. False =
+/* Locks the pipeline for a mark. A mark needs a spare lap, and so does the end of the sources, which cannot make one. False =
    out of memory, not locked. */
 bool weir__position_lock(weir_pipeline *pipeline);
 

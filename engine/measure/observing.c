@@ -12,9 +12,9 @@
 #include <weir/version.h>
 
 #include "common/unix_clock.h"
+#include "engine/measure/lap.h"
 #include "engine/measure/observer_loader.h"
 #include "engine/measure/outbox.h"
-#include "engine/measure/part.h"
 #include "engine/measure/reporting.h"
 #include "engine/state/failure_log.h"
 #include "engine/state/thread.h"
@@ -32,7 +32,7 @@
 /* What observers have not been told, of a stage with an interval of its own or its queue: laps of one mode and phase. */
 typedef struct held_subject {
     int64_t interval_ns;
-    weir_part_subject subject;
+    weir__subject subject;
     uint32_t index; /* of the subject */
     char mode[MAX_MARK], phase[MAX_MARK];
     weir_lap lap; /* elapsed_ns 0 = nothing is held */
@@ -43,12 +43,12 @@ typedef struct held_subject {
 /* Histograms of one stage or queue at a time. */
 typedef struct delivery {
     const weir_pipeline *pipeline;
-    const weir_part *record;
+    const weir__lap *lap;
     weir_histogram histograms[3];
 } delivery;
 
 /* Points the metrics to their histograms. */
-static void tell_subject(const weir_pipeline *pipeline, const weir_part_subject *subject, weir_subject_lap *lap,
+static void tell_subject(const weir_pipeline *pipeline, const weir__subject *subject, weir_subject_lap *lap,
                          const weir_histogram *times)
 {
     const weir_metric_table *table = weir_subject_metrics(subject->subject);
@@ -72,59 +72,59 @@ static void deliver_held(const weir_pipeline *pipeline, held_subject *held)
     held->lap.elapsed_ns = 0;
 }
 
-static void hold_first(held_subject *held, const weir_part *record)
+static void hold_first(held_subject *held, const weir__lap *lap)
 {
-    memcpy(held->mode, record->mode, sizeof held->mode);
-    memcpy(held->phase, record->phase, sizeof held->phase);
-    held->lap = record->lap;
+    memcpy(held->mode, lap->mode, sizeof held->mode);
+    memcpy(held->phase, lap->phase, sizeof held->phase);
+    held->lap = lap->info;
     held->lap.position.mode = held->mode;
     held->lap.position.phase = held->phase;
-    held->metrics = record->metrics[held->index];
+    held->metrics = lap->figures.metrics[held->index];
     for (size_t i = 0; i < held->subject.num_times; i++)
-        weir__stored_histogram_load(&record->stored[held->subject.first_time + i], &held->times[i]);
+        weir__stored_histogram_load(&lap->figures.stored[held->subject.first_time + i], &held->times[i]);
 }
 
 static void hold_next(delivery *to, held_subject *held)
 {
-    const weir_part *record = to->record;
-    weir_metrics_add(weir_subject_metrics(held->subject.subject), &held->metrics, &record->metrics[held->index]);
+    const weir__lap *lap = to->lap;
+    weir_metrics_add(weir_subject_metrics(held->subject.subject), &held->metrics, &lap->figures.metrics[held->index]);
     for (size_t i = 0; i < held->subject.num_times; i++) {
-        weir__stored_histogram_load(&record->stored[held->subject.first_time + i], &to->histograms[0]);
+        weir__stored_histogram_load(&lap->figures.stored[held->subject.first_time + i], &to->histograms[0]);
         weir_histogram_add(&held->times[i], &to->histograms[0]);
     }
-    weir__lap_extend(&held->lap, &record->lap);
+    weir__lap_info_extend(&held->lap, &lap->info);
 }
 
 /* Laps end a little before or after their time. */
 static void hold_subject(delivery *to, held_subject *held)
 {
     int64_t early_ns = to->pipeline->stats_interval_ns / 2;
-    if (!weir__part_is_at(to->record, held->mode, held->phase))
+    if (!weir__lap_is_at(to->lap, held->mode, held->phase))
         deliver_held(to->pipeline, held);
     if (held->lap.elapsed_ns)
         hold_next(to, held);
     else
-        hold_first(held, to->record);
+        hold_first(held, to->lap);
     if (held->lap.elapsed_ns >= held->interval_ns - early_ns)
         deliver_held(to->pipeline, held);
 }
 
 static void deliver_subject(delivery *to, uint32_t index)
 {
-    const weir_part_subject *subject = &to->pipeline->open_lap->subjects[index];
+    const weir__subject *subject = &to->pipeline->laps->subjects.all[index];
     if (to->pipeline->reporting->held[index]) {
         hold_subject(to, to->pipeline->reporting->held[index]);
         return;
     }
-    weir_subject_lap lap = { .lap = &to->record->lap, .metrics = to->record->metrics[index] };
+    weir_subject_lap lap = { .lap = &to->lap->info, .metrics = to->lap->figures.metrics[index] };
     for (size_t i = 0; i < subject->num_times; i++)
-        weir__stored_histogram_load(&to->record->stored[subject->first_time + i], &to->histograms[i]);
+        weir__stored_histogram_load(&to->lap->figures.stored[subject->first_time + i], &to->histograms[i]);
     tell_subject(to->pipeline, subject, &lap, to->histograms);
 }
 
-static void deliver_mark(delivery *to, const weir_part_mark *mark)
+static void deliver_mark(delivery *to, const weir__lap_mark *mark)
 {
-    weir_subject_lap lap = { .lap = &to->record->lap,
+    weir_subject_lap lap = { .lap = &to->lap->info,
                              .subject = WEIR_SUBJECT_COUNTER,
                              .name = mark->name->text,
                              .kind = weir__span_kind_name(mark->name) };
@@ -139,14 +139,14 @@ static void deliver_mark(delivery *to, const weir_part_mark *mark)
     TELL(to->pipeline, lap, &lap);
 }
 
-static void deliver_lap(delivery *lap, weir_part *record)
+static void deliver_lap(delivery *to, const weir__lap *lap)
 {
-    lap->record = record;
-    for (uint32_t i = 0; i < lap->pipeline->open_lap->num_subjects; i++)
-        deliver_subject(lap, i);
-    for (size_t i = 0; i < record->num_marks; i++)
-        deliver_mark(lap, &record->marks[i]);
-    TELL(lap->pipeline, lap_end, &record->lap);
+    to->lap = lap;
+    for (uint32_t i = 0; i < to->pipeline->laps->subjects.count; i++)
+        deliver_subject(to, i);
+    for (size_t i = 0; i < lap->figures.num_marks; i++)
+        deliver_mark(to, &lap->figures.marks[i]);
+    TELL(to->pipeline, lap_end, &lap->info);
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */
@@ -250,12 +250,12 @@ static void deliver_end(const weir_pipeline *pipeline)
     TELL(pipeline, run_end, &end);
 }
 
-static void deliver_message(delivery *lap, const weir_message *message)
+static void deliver_message(delivery *to, const weir_message *message)
 {
-    const weir_pipeline *pipeline = lap->pipeline;
+    const weir_pipeline *pipeline = to->pipeline;
     switch (message->kind) {
     case MESSAGE_START: deliver_start(pipeline); break;
-    case MESSAGE_LAP: deliver_lap(lap, message->lap); break;
+    case MESSAGE_LAP: deliver_lap(to, message->lap); break;
     case MESSAGE_FAILURE: TELL(pipeline, failure, &message->failure); break;
     case MESSAGE_STALL: weir_log(WEIR_LOG_WARNING, "%s", message->event.detail); /* fall through */
     case MESSAGE_EVENT: TELL(pipeline, event, &message->event); break;
@@ -285,7 +285,7 @@ static void observer_main(void *argument)
     weir__failure_log_finish(pipeline->failure_log);
     deliver_dropped(pipeline);
     deliver_lost_records(pipeline);
-    for (uint32_t i = 0; i < pipeline->open_lap->num_subjects; i++)
+    for (uint32_t i = 0; i < pipeline->laps->subjects.count; i++)
         deliver_held(pipeline, pipeline->reporting->held[i]);
     deliver_end(pipeline);
 }
@@ -385,7 +385,7 @@ void weir__observing_destroy(weir_pipeline *pipeline)
     free(pipeline->observers);
     if (!own)
         return;
-    for (uint32_t i = 0; own->held && i < pipeline->open_lap->num_subjects; i++)
+    for (uint32_t i = 0; own->held && i < pipeline->laps->subjects.count; i++)
         free(own->held[i]);
     free(own->held);
     free(own->delivery);
@@ -400,16 +400,16 @@ void weir__observing_destroy(weir_pipeline *pipeline)
 /* False = out of memory. */
 static bool make_held(weir_pipeline *pipeline)
 {
-    pipeline->reporting->held = calloc(pipeline->open_lap->num_subjects + 1, sizeof(held_subject *));
-    for (uint32_t i = 0;
-         pipeline->reporting->held && pipeline->open_lap->num_subjects && i < pipeline->core.num_nodes; i++) {
+    pipeline->reporting->held = calloc(pipeline->laps->subjects.count + 1, sizeof(held_subject *));
+    for (uint32_t i = 0; pipeline->reporting->held && pipeline->laps->subjects.count && i < pipeline->core.num_nodes;
+         i++) {
         const weir_node *node = pipeline->nodes[i];
         for (uint32_t j = node->subject; node->stats_interval_ns && j <= node->subject + node->core.num_outs; j++) {
             held_subject *held = pipeline->reporting->held[j] = calloc(1, sizeof *held);
             if (!held)
                 return false;
             held->interval_ns = node->stats_interval_ns;
-            held->subject = pipeline->open_lap->subjects[j];
+            held->subject = pipeline->laps->subjects.all[j];
             held->index = j;
         }
     }

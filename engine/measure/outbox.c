@@ -5,7 +5,7 @@
 
 #include "common/redact.h"
 #include "common/unix_clock.h"
-#include "engine/measure/part.h"
+#include "engine/measure/lap.h"
 #include "engine/measure/reporting.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
@@ -44,7 +44,7 @@ void weir__outbox_destroy(weir_outbox *outbox)
 void weir__message_free(weir_message *message)
 {
     if (message->kind == MESSAGE_LAP)
-        weir__part_free(message->lap);
+        weir__lap_free(message->lap);
     free(message);
 }
 
@@ -181,13 +181,13 @@ void weir__outbox_add_stall(weir_pipeline *pipeline, const char *stage, const ch
 
 /* Removes the newest lap of this mode and phase if laps have to be joined. Failures and events after it keep their
    order. NULL = there is none, or laps need not be joined. */
-static weir_message *take_newest_lap_locked(weir_outbox *outbox, const weir_part *lap)
+static weir_message *take_newest_lap_locked(weir_outbox *outbox, const weir__lap *lap)
 {
     weir_message **newest = NULL;
     if (outbox->num_laps < MAX_LAPS)
         return NULL;
     for (weir_message **link = &outbox->first; *link; link = &(*link)->next)
-        if ((*link)->kind == MESSAGE_LAP && *weir__part_find(&(*link)->lap, lap->mode, lap->phase))
+        if ((*link)->kind == MESSAGE_LAP && weir__lap_is_at((*link)->lap, lap->mode, lap->phase))
             newest = link;
     if (!newest)
         return NULL;
@@ -199,7 +199,7 @@ static weir_message *take_newest_lap_locked(weir_outbox *outbox, const weir_part
     return message;
 }
 
-bool weir__outbox_add_lap(weir_pipeline *pipeline, weir_part *lap)
+bool weir__outbox_add_lap(weir_pipeline *pipeline, weir__lap *lap)
 {
     weir_outbox *outbox = &pipeline->reporting->outbox;
     uv_mutex_lock(&outbox->lock);
@@ -207,13 +207,14 @@ bool weir__outbox_add_lap(weir_pipeline *pipeline, weir_part *lap)
     uv_mutex_unlock(&outbox->lock);
 
     if (message) {
-        weir__part_join(message->lap, lap);
+        weir__lap_join(message->lap, lap);
     } else {
         message = calloc(1, sizeof *message);
         if (!message)
             return false;
         message->kind = MESSAGE_LAP;
         message->lap = lap;
+        weir__lap_queue(lap);
     }
     uv_mutex_lock(&outbox->lock);
     append_locked(outbox, message);

@@ -7,7 +7,7 @@
 
 #include "engine/measure/reporting.h"
 
-struct weir_part;
+struct weir__lap;
 
 typedef enum message_kind { MESSAGE_START, MESSAGE_LAP, MESSAGE_FAILURE, MESSAGE_STALL, MESSAGE_EVENT } message_kind;
 
@@ -16,7 +16,7 @@ struct weir_message {
     message_kind kind;
     size_t size_bytes; /* of a failure or event, including its texts stored after the struct */
     union {
-        struct weir_part *lap;
+        struct weir__lap *lap;
         weir_failure failure;
         weir_event event;
     };
@@ -39,7 +39,7 @@ void weir__outbox_add_stall(weir_pipeline *pipeline, const char *stage, const ch
 
 /* Takes ownership of `lap`, and joins it to the newest lap if too many are waiting. False = out of memory: the
    caller keeps `lap`. */
-bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir_part *lap);
+bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir__lap *lap);
 
 /* After this call, only events that observers report are added (at most 64), and all other messages are dropped. */
 void weir__outbox_close(weir_outbox *outbox);

@@ -2,7 +2,10 @@
 #ifndef ENGINE_MEASURE_POSITION_H
 #define ENGINE_MEASURE_POSITION_H
 
-#include "engine/measure/part.h"
+#include "engine/state/run_state.h"
+
+/* Bytes of the name of a mode or phase. */
+enum { MAX_MARK = 64 };
 
 /* Guarded by pipeline->lock. */
 typedef struct weir__position {

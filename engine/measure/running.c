@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "engine/measure/consumer_position.h"
-#include "engine/measure/current_part.h"
-#include "engine/measure/part.h"
+#include "engine/measure/lap.h"
 #include "engine/state/lock.h"
 #include "engine/trace/trace_ring.h"
 
@@ -24,7 +23,7 @@ static int pause_pipeline(weir_pipeline *pipeline, bool is_paused)
         return WEIR_ENOMEM;
     if (pipeline->paused != is_paused) {
         pipeline->paused = is_paused;
-        weir__part_switch_locked(pipeline, true);
+        weir__laps_switch_locked(pipeline, true);
     }
     weir__engine_unlock(pipeline);
     if (pipeline->trace)
@@ -54,15 +53,15 @@ static struct kept_sum {
     weir__stage_sum sum;
 } kept[MAX_KEPT];
 
-/* What is in parts that have not been taken. */
-static weir__stage_sum sum_open_parts_locked(const weir_node *node)
+/* What is in laps that have not been taken. */
+static weir__stage_sum sum_open_laps_locked(const weir_node *node)
 {
     const weir_pipeline *pipeline = node->pipeline;
     weir__stage_sum open = { 0 };
-    for (const weir_part *part = pipeline->open_lap->parts; part; part = part->next) {
+    for (const weir__lap *lap = pipeline->laps->open; lap; lap = lap->next) {
         const weir__stage_sum sum = weir__stage_sum_of(
-            part == pipeline->open_lap->part ? &node->core.lap : &part->metrics[node->subject].task);
-        if (!part->paused)
+            lap->state == LAP_CURRENT ? &node->core.lap : &lap->figures.metrics[node->subject].task);
+        if (!lap->paused)
             weir__stage_sum_add(&open, &sum);
     }
     return open;
@@ -71,7 +70,7 @@ static weir__stage_sum sum_open_parts_locked(const weir_node *node)
 /* Without the tasks before the last reset; the shortest and the longest may be one of the same lap before it. */
 static weir__stage_sum sum_node_locked(weir_node *node, bool reset)
 {
-    weir__stage_sum open = sum_open_parts_locked(node), sum = node->dumped, *before = &node->before_reset;
+    weir__stage_sum open = sum_open_laps_locked(node), sum = node->dumped, *before = &node->before_reset;
     weir__stage_sum_add(&sum, &open);
     sum.num_tasks -= before->num_tasks;
     sum.num_failures -= before->num_failures;
@@ -131,8 +130,8 @@ void weir__running_add(weir_pipeline *pipeline)
     running = pipeline;
     weir__engine_lock(pipeline);
     pipeline->paused = weir__span_is_paused();
-    if (pipeline->open_lap->part) /* nothing is in it yet */
-        pipeline->open_lap->part->paused = pipeline->paused;
+    if (pipeline->laps->current) /* nothing is in it yet */
+        pipeline->laps->current->paused = pipeline->paused;
     weir__engine_unlock(pipeline);
     if (pipeline->trace && pipeline->paused)
         weir__trace_update(pipeline);

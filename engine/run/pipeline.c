@@ -10,7 +10,7 @@
 #include <weir/struct_copy.h>
 
 #include "engine/measure/consumer_position.h"
-#include "engine/measure/laps.h"
+#include "engine/measure/lap_taker.h"
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
 #include "engine/measure/reporting.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/label.h"
-#include "engine/measure/current_part.h"
+#include "engine/measure/live_sums.h"
 #include "engine/measure/thread_cpu.h"
 #include "engine/run/task_run.h"
 #include "engine/state/burst.h"

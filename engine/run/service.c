@@ -6,10 +6,9 @@
 
 #include <errno.h>
 
-#include "engine/measure/laps.h"
+#include "engine/measure/lap_taker.h"
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
-#include "engine/measure/part.h"
 #include "engine/run/cancel_threads.h"
 #include "engine/run/run_room.h"
 #include "engine/run/watchdog.h"
@@ -92,14 +91,14 @@ static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
     if (atomic_exchange(&pipeline->run->stop.wanted, false))
         weir_pipeline_stop(pipeline);
     weir__engine_lock(pipeline);
-    bool over = pipeline->core.over, lap_ended = pipeline->open_lap->has_ended, closing = pipeline->closing;
+    bool over = pipeline->core.over, interval_ended = pipeline->laps->interval_ended, closing = pipeline->closing;
     bool stopped = pipeline->core.stopped, failed = pipeline->core.failed;
     weir__engine_unlock(pipeline);
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
     report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->core.measures)
-        weir__laps_take(pipeline, lap_ended);
+        weir__laps_take(pipeline, interval_ended);
     if (over && !pipeline->run->service.work_ended)
         end_work(pipeline, stopped, failed);
     if (over && closing) {
@@ -122,11 +121,11 @@ static void service_main(void *argument)
     weir__pipeline_of_thread = pipeline;
     while (sem_wait(&pipeline->service_wake) != 0)
         ; /* wait until the pipeline starts; before, there is nothing to report */
-    weir__laps_note_progress(pipeline, 0);
+    weir__suspension_note(&pipeline->lap_taker->suspension, 0);
     while (serve_once(pipeline, &due_ns)) {
-        weir__laps_note_progress(pipeline, 0);
+        weir__suspension_note(&pipeline->lap_taker->suspension, 0);
         wait_until(pipeline, due_ns);
-        weir__laps_note_progress(pipeline, due_ns);
+        weir__suspension_note(&pipeline->lap_taker->suspension, due_ns);
     }
 }
 
@@ -146,7 +145,7 @@ void weir__service_destroy(weir_pipeline *pipeline)
 
 int weir__service_start(weir_pipeline *pipeline, weir_error *error)
 {
-    weir__laps_note_start(pipeline);
+    weir__suspension_note_start(&pipeline->lap_taker->suspension);
     int code = weir__thread_start(&pipeline->run->service.thread, "weir-service", service_main, pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the service thread: %s", uv_strerror(code));

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "engine/base/label.h"
-#include "engine/measure/laps.h"
+#include "engine/measure/lap_taker.h"
 #include "engine/measure/outbox.h"
 #include "engine/run/run_room.h"
 #include "engine/state/lock.h"
@@ -116,7 +116,7 @@ static void excuse_tasks_locked(weir_node *node, int64_t at_ns, int64_t suspende
 
 int64_t weir__watchdog_check(weir_pipeline *pipeline)
 {
-    int64_t at_ns, suspended_ns = weir__laps_take_suspension(pipeline, &at_ns);
+    int64_t at_ns, suspended_ns = weir__suspension_take(&pipeline->lap_taker->suspension, &at_ns);
     watchdog_check check = { .next_ns = INT64_MAX };
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
         check.next_ns = pipeline->stall_warning_ns;

@@ -101,28 +101,28 @@ span_thread *weir__span_thread_of_child(void)
     return this_thread;
 }
 
-/* The current part of the laps of the thread's pipeline. */
-static _Atomic uint64_t others_part; /* of threads of no pipeline */
+/* The current lap of the thread's pipeline. */
+static _Atomic uint64_t others_lap; /* of threads of no pipeline */
 
-void weir__span_set_part(weir_pipeline *pipeline, uint64_t part_id)
+void weir__span_set_lap(weir_pipeline *pipeline, uint64_t lap_id)
 {
-    atomic_store_explicit(&pipeline->part_id, part_id, memory_order_relaxed);
+    atomic_store_explicit(&pipeline->lap_id, lap_id, memory_order_relaxed);
     if (atomic_load_explicit(&pipeline->has_others_spans, memory_order_relaxed))
-        atomic_store_explicit(&others_part, part_id, memory_order_relaxed);
+        atomic_store_explicit(&others_lap, lap_id, memory_order_relaxed);
 }
 
-/* Makes the cell the first one of its name: that of the part, an empty one, or a new one. */
-static span_cell *find_cell_locked(span_cell **cells, uint64_t part_id)
+/* Makes the cell the first one of its name: that of the lap, an empty one, or a new one. */
+static span_cell *find_cell_locked(span_cell **cells, uint64_t lap_id)
 {
     span_cell **link = cells, *cell;
-    while (*link && (*link)->part_id != part_id && (*link)->count)
+    while (*link && (*link)->lap_id != lap_id && (*link)->count)
         link = &(*link)->next;
     if ((cell = *link))
         *link = cell->next;
     else if (!(cell = calloc(1, sizeof *cell)))
         return NULL;
     cell->next = *cells;
-    cell->part_id = part_id;
+    cell->lap_id = lap_id;
     if (!cell->count)
         cell->min_ns = INT64_MAX;
     return *cells = cell;
@@ -132,10 +132,10 @@ static span_cell *find_cell_locked(span_cell **cells, uint64_t part_id)
 static inline void record_locked(span_thread *thread, const weir_span_name *name, int64_t span_ns)
 {
     span_cell *cell = thread->cells[name->id];
-    uint64_t part_id =
-        atomic_load_explicit(thread->pipeline ? &thread->pipeline->part_id : &others_part, memory_order_relaxed);
-    if (!cell || cell->part_id != part_id)
-        if (!(cell = find_cell_locked(&thread->cells[name->id], part_id)))
+    uint64_t lap_id =
+        atomic_load_explicit(thread->pipeline ? &thread->pipeline->lap_id : &others_lap, memory_order_relaxed);
+    if (!cell || cell->lap_id != lap_id)
+        if (!(cell = find_cell_locked(&thread->cells[name->id], lap_id)))
             return;
     cell->count++;
     cell->total_ns += span_ns;

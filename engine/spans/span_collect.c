@@ -88,14 +88,14 @@ void weir__spans_unlock(void)
 /* ---- collecting --------------------------------------------------------------------------------------------- */
 
 /* NULL = out of memory. */
-static span_sum *sum_of(weir_span_store *store, uint32_t id, uint64_t part_id)
+static span_sum *sum_of(weir_span_store *store, uint32_t id, uint64_t lap_id)
 {
     span_sum **sum = &store->sums[id];
-    while (*sum && (*sum)->part_id != part_id)
+    while (*sum && (*sum)->lap_id != lap_id)
         sum = &(*sum)->next;
     if (!*sum && (*sum = calloc(1, sizeof **sum))) {
         weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &(*sum)->metrics);
-        (*sum)->part_id = part_id;
+        (*sum)->lap_id = lap_id;
     }
     return *sum;
 }
@@ -125,14 +125,14 @@ static weir_span_store *find_store(const weir_pipeline *pipeline)
 static void collect_cell(weir_span_store *store, span_cell *cell, uint32_t id)
 {
     span_sum *of_process = cell->count ? sum_of(&process, id, 0) : NULL;
-    span_sum *of_part = of_process && store ? sum_of(store, id, cell->part_id) : NULL;
-    if (!of_process || (store && !of_part))
+    span_sum *of_lap = of_process && store ? sum_of(store, id, cell->lap_id) : NULL;
+    if (!of_process || (store && !of_lap))
         return;
     weir_span_metrics metrics = { cell->count, cell->total_ns, cell->min_ns, cell->max_ns, NULL };
     add_metrics(of_process, &metrics, &cell->times);
-    if (of_part)
-        add_metrics(of_part, &metrics, &cell->times);
-    *cell = (span_cell){ .next = cell->next, .part_id = cell->part_id, .min_ns = INT64_MAX };
+    if (of_lap)
+        add_metrics(of_lap, &metrics, &cell->times);
+    *cell = (span_cell){ .next = cell->next, .lap_id = cell->lap_id, .min_ns = INT64_MAX };
 }
 
 /* One cell of each name remains. */
@@ -231,7 +231,7 @@ static void assign_others(void)
     if (!stores || atomic_exchange(&stores->pipeline->has_others_spans, true))
         return;
     weir__engine_lock(stores->pipeline); /* marks set it, too */
-    weir__span_set_part(stores->pipeline, atomic_load(&stores->pipeline->part_id));
+    weir__span_set_lap(stores->pipeline, atomic_load(&stores->pipeline->lap_id));
     weir__engine_unlock(stores->pipeline);
 }
 
@@ -316,7 +316,7 @@ static void take_sums(weir_span_store *store, const weir_span_name *name, weir__
 {
     for (span_sum **link = &store->sums[name->id], *sum; (sum = *link);) {
         sum->metrics.times = &sum->times;
-        if (take(self, name, sum->part_id, &sum->metrics)) {
+        if (take(self, name, sum->lap_id, &sum->metrics)) {
             *link = sum->next;
             free(sum);
         } else {

@@ -40,10 +40,10 @@ struct weir_span_name {
     weir_span_token frame; /* the open one; guarded by the registry's lock */
 };
 
-/* Of one part of a lap; empty (count 0), it may become that of another. */
+/* Of one lap; empty (count 0), it may become that of another. */
 typedef struct span_cell {
     struct span_cell *next;
-    uint64_t part_id;
+    uint64_t lap_id;
     uint64_t count;
     int64_t total_ns, min_ns, max_ns;
     weir_live_histogram times;
@@ -60,7 +60,7 @@ typedef struct span_thread {
     atomic_bool locked; /* span_lock() */
 
     /* guarded by span_lock(); this thread alone changes depth and open, so it reads them without */
-    span_cell *cells[WEIR_SPAN_MAX_NAMES]; /* of each name: first the latest part's */
+    span_cell *cells[WEIR_SPAN_MAX_NAMES]; /* of each name: first the latest lap's */
     uint32_t depth;
     struct {
         weir_span_name *name;
@@ -82,10 +82,10 @@ typedef struct span_thread {
     uint64_t level_ids[SPAN_PREFIX_LEVELS];
 } span_thread;
 
-/* The sums of one name: of the process, or of a part of a pipeline's laps that has not been taken. */
+/* The sums of one name: of the process, or of a lap of a pipeline that has not been taken. */
 typedef struct span_sum {
     struct span_sum *next;
-    uint64_t part_id; /* 0 = of the process */
+    uint64_t lap_id; /* 0 = of the process */
     weir_span_metrics metrics;
     weir_histogram times;
 } span_sum;
@@ -161,8 +161,8 @@ void weir__span_thread_remove(span_thread *thread); /* and frees it */
 int weir__span_store_open(weir_pipeline *pipeline);
 void weir__span_store_close(weir_pipeline *pipeline);
 
-/* With the pipeline's lock: spans that end from now on are of this part of a lap. */
-void weir__span_set_part(weir_pipeline *pipeline, uint64_t part_id);
+/* With the pipeline's lock: spans that end from now on are of this lap. */
+void weir__span_set_lap(weir_pipeline *pipeline, uint64_t lap_id);
 
 /* "weir/step"; NULL = refused. */
 weir_span_name *weir__span_name_of_steps(void);
@@ -173,9 +173,9 @@ void weir__span_add_step(int64_t step_ns);
 /* Whether there is anything to take. */
 bool weir__span_store_has_more(const weir_pipeline *pipeline);
 
-/* Gets the sum of a span in a part of a lap, or of a counter since the last lap (part_id 0); metrics is a weir_span_metrics or
+/* Gets the sum of a span in a lap, or of a counter since the last lap (lap_id 0); metrics is a weir_span_metrics or
    a weir_counter_metrics. False = a sum of a span remains for the next lap. */
-typedef bool weir__span_taker(void *self, const weir_span_name *name, uint64_t part_id, const void *metrics);
+typedef bool weir__span_taker(void *self, const weir_span_name *name, uint64_t lap_id, const void *metrics);
 
 /* Passes all sums to `take`, with the registry's lock. Returns how often a name was refused since the last call. */
 uint64_t weir__span_store_take(const weir_pipeline *pipeline, weir__span_taker *take, void *self);

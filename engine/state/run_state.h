@@ -125,7 +125,7 @@ struct weir_node {
     size_t num_task_hooks;
     size_t hook_bytes;         /* of all task hooks' states */
     uint32_t concurrency;      /* as built */
-    uint32_t subject;          /* in pipeline->open_lap->subjects; its queues follow */
+    uint32_t subject;          /* in pipeline->laps->subjects; its queues follow */
     int64_t task_deadline_ns;  /* 0 = none */
     int64_t stats_interval_ns; /* 0 = observers get each lap */
     char *makes;               /* the types of the items that go out, as in weir_op.makes */
@@ -142,7 +142,7 @@ struct weir_node {
     _Atomic int64_t total_outside_cpu_ns; /* the same since the start */
     _Atomic int64_t outside_delay_ns;     /* what these have waited for a CPU; since the last lap */
     _Atomic int64_t total_outside_delay_ns;
-    weir__stage_sum dumped, before_reset; /* of laps that were taken; of parts that were open at the last reset */
+    weir__stage_sum dumped, before_reset; /* of laps that were taken; of those that were open at the last reset */
     int64_t total_cpu_ns;                 /* of the tasks, on the pools' threads; since the start; guarded by lock */
 };
 
@@ -239,7 +239,7 @@ struct weir_pool {
     weir_pipeline *pipeline;
     weir_node *owner; /* the stage with these private threads; NULL = the pipeline's pool */
     char *name;       /* as in the statistics */
-    uint32_t subject; /* in pipeline->open_lap->subjects */
+    uint32_t subject; /* in pipeline->laps->subjects */
     bool work_made, parked_made;
 
     /* guarded by pipeline->lock */
@@ -302,8 +302,8 @@ struct weir_pipeline {
     struct weir_trace_rings *trace;    /* trace/trace_ring.h; NULL = no observer wants the raw record */
     weir_tracker *tracker;             /* resume/tracker.c; NULL = no checkpoints */
     struct weir__position *position;   /* measure/position.h */
-    struct weir__open_lap *open_lap;   /* measure/part.h */
-    struct weir_lap_taker *laps;       /* measure/laps.c */
+    struct weir__laps *laps;           /* measure/lap.h */
+    struct weir__lap_taker *lap_taker; /* measure/lap_taker.h */
     struct weir__reporting *reporting; /* measure/reporting.h */
     struct weir__run *run;             /* run/run_room.h */
 
@@ -331,7 +331,7 @@ struct weir_pipeline {
 
     /* any thread */
     atomic_bool traces;           /* the raw record is on; written with lock */
-    _Atomic uint64_t part_id;     /* of the current part, see spans.h */
+    _Atomic uint64_t lap_id;      /* of the current lap, see spans.h */
     atomic_bool has_others_spans; /* those of threads of no pipeline belong to this one, see spans.h */
     /* Of a virtual speedup, see speedup.h. NULL = off; the sink stands for the consumer. */
     _Atomic(const weir_node *) sped_node;

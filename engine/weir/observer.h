@@ -65,9 +65,9 @@ typedef struct weir_run_info {
  * marked, then "loop", then "finish" once the sources have ended, or what weir_pipeline_mark_phase() has set. "" means that
  * the lap ended before any mark; if marks follow, it belongs to the start-up.
  *
- * A mode or phase that has lasted for a second ends the lap. Those that change more often share the time between two ends of
- * laps: each mode and phase in it is one lap, which has all of their stretches. These laps follow each other, in the order in
- * which their last stretches ended, so their sums and lengths are exact, and so are their times if each had one stretch.
+ * A mode or phase that has lasted for a second ends the interval. Those that change more often share an interval: each mode
+ * and phase in it has one lap, with all of its stretches. The laps of an interval follow each other, in the order in which
+ * their last stretches ended, so their sums and lengths are exact, and so are their times if each had one stretch.
  */
 typedef struct weir_lap_position {
     const char *mode; /* "" = none was marked */
@@ -79,7 +79,8 @@ typedef struct weir_lap_position {
 #define WEIR_NO_STEP INT64_MIN
 
 /*
- * One reporting interval. If the interval is longer than a second, the first lap ends after one second. The last lap is
+ * What was measured in one interval (weir_pipeline_options.stats_interval_ns) while the consumer was in one mode and phase;
+ * without marks, each interval is one lap. If it is longer than a second, the first one ends after one second. The last lap is
  * passed on when weir_pipeline_free() has begun. It ends there if the consumer has reported anything (steps, phases,
  * spans, counters) after the last item was delivered, else when the work had ended: a pipeline that is kept for long has
  * the same figures. If the interval ends between the two, the lap that ends with the work is passed on then.

@@ -48,7 +48,7 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_DELIVER = 11, /* the consumer got an item. value: how long it had waited */
     WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step, or WEIR_NO_STEP */
     WEIR_TRACE_PHASE = 13,   /* the consumer's phase begins. value: (intptr_t) of its name */
-    WEIR_TRACE_LAP = 14,     /* the end of a lap, or of a part of it */
+    WEIR_TRACE_LAP = 14,     /* laps end; or, in a long interval, are taken (once a minute) */
     /* a part of the task whose TASK follows: item: (uintptr_t) of its name; value: how long it took in all
        (weir_task_add_part()) */
     WEIR_TRACE_PART = 15,

@@ -1,0 +1,114 @@
+#include "engine/measure/live_sums.h"
+
+#include <string.h>
+
+/* ---- open spans ---------------------------------------------------------------------------------------------- */
+
+void weir__pool_settle_locked(weir_pool *pool)
+{
+    int64_t now_ns = pool->pipeline->core.now_ns;
+    pool->lap.idle_ns += atomic_load(&pool->num_workers) * (now_ns - pool->threads_since_ns);
+    pool->threads_since_ns = now_ns;
+}
+
+/* Until when the worker's slot has waited for its thread (see count_time() in slots.c). If it still waits, its step will not
+   begin before now. */
+static int64_t waited_until_ns(weir_worker *worker, int64_t now_ns)
+{
+    int64_t told_ns = atomic_load_explicit(&worker->told_began_ns, memory_order_relaxed);
+    while (told_ns <= 0 && !atomic_compare_exchange_weak_explicit(&worker->told_began_ns, &told_ns, -now_ns,
+                                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+    return told_ns > 0 && told_ns < now_ns ? told_ns : now_ns;
+}
+
+static void close_span_locked(weir_node *node, weir_slot *slot, int64_t now_ns)
+{
+    int64_t since_ns = slot->core.since_ns;
+    if (slot->core.state == SLOT_RUNNING) {
+        int64_t until_ns = waited_until_ns(slot->thread, now_ns);
+        node->core.time_ns[SLOT_READY] += until_ns > since_ns ? until_ns - since_ns : 0;
+        since_ns = until_ns > since_ns ? until_ns : since_ns;
+    }
+    node->core.time_ns[slot->core.state] += now_ns - since_ns;
+    slot->core.since_ns = now_ns;
+}
+
+/* Closes the open spans: they continue in the next lap. */
+static void close_spans_locked(weir_pipeline *pipeline)
+{
+    int64_t now_ns = pipeline->core.now_ns;
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            weir__queue_settle(&node->core.outs[j], now_ns);
+        for (uint32_t j = 0; j < node->core.num_made; j++)
+            close_span_locked(node, weir__slot_at(node, j), now_ns);
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++) {
+        weir_pool *pool = pipeline->pools[i];
+        weir__pool_settle_locked(pool);
+        for (uint32_t j = 0; j < pool->num_made; j++) {
+            weir_worker *worker = pool->workers[j];
+            if (!worker->running)
+                continue;
+            int64_t until_ns = waited_until_ns(worker, now_ns);
+            pool->lap.busy_ns += now_ns - (until_ns > worker->busy_since_ns ? until_ns : worker->busy_since_ns);
+            worker->busy_since_ns = now_ns;
+        }
+    }
+}
+
+/* ---- moving -------------------------------------------------------------------------------------------------- */
+
+static void save_node(weir_node *node, weir_task_metrics *saved)
+{
+    int64_t *time_ns = node->core.time_ns;
+    *saved = node->core.lap;
+    saved->busy_ns += time_ns[SLOT_RUNNING] + time_ns[SLOT_PENDING];
+    saved->pending_ns += time_ns[SLOT_PENDING];
+    saved->wait_in_ns += time_ns[SLOT_IDLE];
+    saved->wait_thread_ns += time_ns[SLOT_READY];
+    saved->wait_turn_ns += time_ns[SLOT_TURN];
+    saved->wait_out_ns += time_ns[SLOT_BLOCKED];
+    memset(time_ns, 0, sizeof node->core.time_ns);
+}
+
+void weir__live_sums_save_locked(weir_pipeline *pipeline, weir__lap_figures *to)
+{
+    close_spans_locked(pipeline);
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        save_node(node, &to->metrics[node->subject].task);
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            to->metrics[node->subject + 1 + j].queue = node->core.outs[j].lap;
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        to->metrics[pipeline->pools[i]->subject].pool = pipeline->pools[i]->lap;
+}
+
+static void load_queue(weir__queue *queue, const weir_queue_metrics *saved, weir_live_histogram *times)
+{
+    queue->lap = *saved;
+    if (queue->lap.max_depth < weir__queue_num_items(queue))
+        queue->lap.max_depth = weir__queue_num_items(queue);
+    if (queue->lap.max_bytes < (int64_t)queue->bytes)
+        queue->lap.max_bytes = (int64_t)queue->bytes;
+    queue->put_times = &times[0];
+    queue->get_times = &times[1];
+    queue->latencies = queue->consumer ? NULL : &times[2];
+}
+
+void weir__live_sums_load_locked(weir_pipeline *pipeline, const weir__lap_figures *from)
+{
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        node->core.lap = from->metrics[node->subject].task;
+        node->core.run_times = lap_times(from, node->subject);
+        for (uint32_t j = 0; j < node->core.num_outs; j++)
+            load_queue(&node->core.outs[j], &from->metrics[node->subject + 1 + j].queue,
+                       lap_times(from, node->subject + 1 + j));
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        pipeline->pools[i]->lap = from->metrics[pipeline->pools[i]->subject].pool;
+}
