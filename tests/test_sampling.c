@@ -161,16 +161,89 @@ TEST_CASE(windows_are_ffmpegs_trim)
     }
 }
 
+/* One clip for each way to store times: in ticks that a frame lasts a whole number of, in milliseconds, in 1/90000 s. */
+static const char *make_container(const char *name)
+{
+    char arguments[512];
+    bool is_webm = strstr(name, ".webm");
+    snprintf(arguments, sizeof arguments, "-f lavfi -i testsrc2=s=64x48:r=%s -frames:v 60 -pix_fmt yuv420p %s %s",
+             strstr(name, "film") ? "24000/1001" : "30",
+             is_webm ? "-c:v libvpx -deadline realtime -cpu-used 8" : "-c:v libx264 -preset veryfast -bf 2 -g 12",
+             strstr(name, "thousand") ? "-video_track_timescale 1000" : "");
+    return clips_make(name, arguments);
+}
+
+static const char *const containers[] = { "c.mp4",    "c.mkv",    "c.flv",        "c.ts",
+                                          "c.webm",   "c.avi",    "film.ts",      "film.mp4",
+                                          "film.mkv", "film.avi", "thousand.mp4", "film_thousand.mp4" };
+enum { NUM_CONTAINERS = sizeof containers / sizeof containers[0] };
+
 TEST_CASE(a_rate_is_ffmpegs)
 {
-    const char *paths[] = { make_clip(), make_uneven() };
-    for (size_t i = 0; i < 2; i++) {
-        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 5 }, "fps=5:round=up");
-        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 48 }, "fps=48:round=up");
-        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 30000, .rate_den = 1001 },
-                         "fps=30000/1001:round=up");
-        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 1, .rate_den = 3 },
-                         "select=eq(n\\,0)");
+    static const uint32_t rates[][2] = { { 5, 1 }, { 30, 1 }, { 48, 1 }, { 24000, 1001 }, { 73, 10 }, { 1, 3 } };
+    char filter[128];
+    for (size_t i = 0; i < NUM_CONTAINERS + 2; i++) {
+        const char *path = i < NUM_CONTAINERS    ? make_container(containers[i])
+                           : i == NUM_CONTAINERS ? make_clip()
+                                                 : make_uneven();
+        for (size_t j = 0; path && j < sizeof rates / sizeof rates[0]; j++) {
+            weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = rates[j][0], .rate_den = rates[j][1] };
+            snprintf(filter, sizeof filter, "setpts=PTS-STARTPTS,fps=%u/%u", rates[j][0], rates[j][1]);
+            assert_as_filter(path, rate, filter);
+        }
+    }
+}
+
+TEST_CASE(a_rate_within_a_window_is_ffmpegs)
+{
+    char filter[128];
+    for (size_t i = 0; i < NUM_CONTAINERS; i++) {
+        const char *path = make_container(containers[i]);
+        for (uint32_t rate = 5; path && rate < 60; rate += 25) {
+            weir_sampling window = {
+                .what = WEIR_SAMPLE_RATE, .rate_num = rate, .start_ns = WEIR_SECOND / 2, .end_ns = 3 * WEIR_SECOND / 2
+            };
+            snprintf(filter, sizeof filter, "setpts=PTS-STARTPTS,trim=0.5:1.5,setpts=PTS-STARTPTS,fps=%u", rate);
+            assert_as_filter(path, window, filter);
+            window.end_ns = 0;
+            snprintf(filter, sizeof filter, "setpts=PTS-STARTPTS,trim=0.5,setpts=PTS-STARTPTS,fps=%u", rate);
+            assert_as_filter(path, window, filter);
+        }
+    }
+}
+
+TEST_CASE(what_is_shorter_than_half_an_instant_has_no_frame)
+{
+    weir_video_config config = config_of((weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 1, .rate_den = 5 });
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "no frame matches the sampling");
+}
+
+/* However a caller rounds k / rate to nanoseconds, and however the container rounds it. */
+TEST_CASE(the_time_of_a_frame_is_that_frames)
+{
+    enum { NUM = 60 };
+    for (size_t i = 0; i < NUM_CONTAINERS; i++) {
+        const char *path = make_container(containers[i]);
+        int64_t interval_ns = strstr(containers[i], "film") ? INT64_C(1001) * WEIR_SECOND : 1000 * WEIR_SECOND;
+        int64_t rate = strstr(containers[i], "film") ? 24000 : 30000;
+        weir_frames *all = path ? sample(path, (weir_sampling){ 0 }) : NULL;
+        for (int64_t up = 0; path && up < 2; up++) {
+            int64_t times_ns[NUM];
+            for (int64_t frame = 0; frame < NUM; frame++)
+                times_ns[frame] = (frame * interval_ns + up * (rate - 1)) / rate;
+            weir_frames *at =
+                sample(path, (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = NUM });
+            assert_int_equal(at->num_frames, NUM);
+            for (uint32_t frame = 0; frame < NUM; frame++)
+                if (at->pts[frame] != all->pts[frame])
+                    fail_msg("%s: at %" PRId64 " ns is not frame %u", path, times_ns[frame], frame);
+            weir_frames *window = sample(path, (weir_sampling){ .start_ns = times_ns[7], .end_ns = times_ns[20] });
+            assert_int_equal(window->num_frames, 13);
+            assert_int_equal(window->pts[0], all->pts[7]);
+            weir_frames_free(window);
+            weir_frames_free(at);
+        }
+        weir_frames_free(all);
     }
 }
 

@@ -361,9 +361,9 @@ TEST_CASE(repeated_frames_are_filtered_each_time)
         skip();
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 48 };
     weir_video_config config = chosen(rate, "hflip");
-    assert_as_ffmpeg(make_long(), &config, "-noautorotate", "fps=48:round=up,hflip");
+    assert_as_ffmpeg(make_long(), &config, "-noautorotate", "setpts=PTS-STARTPTS,fps=48,hflip");
     config.filter = "select=not(mod(n\\,3))";
-    assert_as_ffmpeg(make_long(), &config, "-noautorotate", "fps=48:round=up,select=not(mod(n\\,3))");
+    assert_as_ffmpeg(make_long(), &config, "-noautorotate", "setpts=PTS-STARTPTS,fps=48,select=not(mod(n\\,3))");
 }
 
 TEST_CASE(lists_that_rise_are_filtered)

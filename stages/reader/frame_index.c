@@ -9,6 +9,7 @@
 #include <libavutil/avutil.h>
 
 #include <weir/clock.h>
+#include <weir/status.h>
 
 #include "stages/reader/bitstream.h"
 
@@ -175,13 +176,15 @@ int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, w
     int64_t first = index->packets[index->frames[0]].pts;
     int64_t last = first;
     int rc = WEIR_OK;
+    timeline->time_base = stream->time_base;
+    timeline->first_pts = first;
     for (size_t i = 0; rc == WEIR_OK && i < index->num_frames; i++) {
         const weir_packet_entry *packet = &index->packets[index->frames[i]];
         last = packet->pts;
-        rc = weir__timeline_add(timeline, av_rescale_q(last - first, stream->time_base, nanoseconds),
-                                packet->flags & WEIR_PACKET_KEY);
+        rc = weir__timeline_add(timeline, last - first, packet->flags & WEIR_PACKET_KEY);
     }
-    timeline->end_ns = av_rescale_q(last - first + last_duration(index), stream->time_base, nanoseconds);
+    timeline->end_ticks = last - first + last_duration(index);
+    weir__timeline_end(timeline, stream->avg_frame_rate, stream->r_frame_rate);
     return rc;
 }
 

@@ -11,7 +11,7 @@
 
 #include <libavformat/avformat.h>
 
-#include "stages/reader/frame_selection.h"
+#include "stages/reader/frame_clock.h"
 
 enum {
     WEIR_PACKET_KEY = 1,        /* marked as a keyframe */

@@ -23,8 +23,6 @@
 #include "stages/reader/bitstream.h"
 #include "stages/reader/packet_table.h"
 
-static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
-
 /* At least this many packets may be indexed, even if the limit on frames is lower. */
 static const uint64_t min_limit_packets = UINT64_C(1) << 22;
 
@@ -347,52 +345,22 @@ static bool is_key(const AVFrame *frame)
 #endif
 }
 
-static int64_t frame_duration(const AVFrame *frame)
-{
-#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
-    return frame->duration;
-#else
-    return frame->pkt_duration;
-#endif
-}
-
-/* A frame's time, relative to the first frame; if it is missing or invalid, the end of the frame before. */
-static int64_t time_of(const AVFrame *frame, AVRational time_base, int64_t first_pts, int64_t expected_ns)
-{
-    int64_t pts = frame->best_effort_timestamp;
-    bool is_reasonable = pts != AV_NOPTS_VALUE && pts > -INT64_MAX / 4 && pts < INT64_MAX / 4 &&
-                         first_pts > -INT64_MAX / 4 && first_pts < INT64_MAX / 4;
-    int64_t time_ns = is_reasonable ? av_rescale_q(pts - first_pts, time_base, nanoseconds) : -1;
-    return time_ns >= 0 && time_ns < INT64_MAX / 4 ? time_ns : expected_ns;
-}
-
-/* A frame's duration, from the frame itself. */
-static int64_t shown_ns(const weir_decoder *decoder)
-{
-    const AVRational rate = decoder->stream->avg_frame_rate;
-    int64_t duration = frame_duration(decoder->frame);
-    const int64_t max_ns = 1000 * WEIR_SECOND;
-    if (duration > 0 && duration < INT32_MAX)
-        return FFMIN(av_rescale_q(duration, decoder->stream->time_base, nanoseconds), max_ns);
-    return rate.num > 0 && rate.den > 0 ? FFMIN(av_rescale_q(1, av_inv_q(rate), nanoseconds), max_ns)
-                                        : max_ns / 25000;
-}
-
 /* Decodes everything to build the timeline. */
 static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
-    int64_t first_pts = AV_NOPTS_VALUE;
+    weir_frame_clock *clock = &reader->clock;
     int rc = reader->cache ? WEIR_OK : reopen_file(reader, error);
+    weir__frame_clock_begin(clock, decoder->stream);
     while (rc == WEIR_OK && (rc = next_of_all(reader, error)) == WEIR_OK) {
-        first_pts = first_pts != AV_NOPTS_VALUE ? first_pts : decoder->frame->best_effort_timestamp;
-        int64_t before_ns = timeline->num_frames ? timeline->times_ns[timeline->num_frames - 1] : 0;
-        int64_t time_ns = time_of(decoder->frame, decoder->stream->time_base, first_pts, timeline->end_ns);
-        time_ns = FFMIN(FFMAX(time_ns, before_ns), INT64_MAX / 4);
-        timeline->end_ns = time_ns + shown_ns(decoder);
-        if (weir__timeline_add(timeline, time_ns, is_key(decoder->frame)) != WEIR_OK)
+        weir__frame_clock_add(clock, decoder->frame);
+        if (weir__timeline_add(timeline, clock->ticks, is_key(decoder->frame)) != WEIR_OK)
             rc = fail_reader_memory(error);
     }
+    timeline->time_base = clock->time_base;
+    timeline->first_pts = clock->first_pts;
+    timeline->end_ticks = clock->end_ticks;
+    weir__timeline_end(timeline, clock->rate, decoder->stream->r_frame_rate);
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 
@@ -624,7 +592,7 @@ static int choose_frames(weir_frame_reader *reader, uint64_t seq, weir_error *er
     else if (weir__index_fill_timeline(&reader->index, decoder->stream, &timeline) != WEIR_OK)
         rc = fail_reader_memory(error);
     if (rc == WEIR_OK)
-        rc = check_duration(reader, timeline.end_ns, error);
+        rc = check_duration(reader, weir__timeline_ns(&timeline, timeline.num_frames), error);
     if (rc == WEIR_OK && timeline.num_frames > 0) {
         decoder->num_errors = num_errors; /* the errors of the counting pass are counted again */
         rc = weir__select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection,
@@ -647,9 +615,10 @@ static int use_table(weir_frame_reader *reader, weir_error *error)
 int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
 {
     reader->path = path;
-    reader->first_pts = AV_NOPTS_VALUE;
     bool is_plain = weir__sampling_is_plain(reader->sampling);
     int rc = weir__decoder_open(reader->decoder, path, error);
+    if (rc == WEIR_OK)
+        weir__frame_clock_begin(&reader->clock, reader->decoder->stream);
     if (rc != WEIR_OK || (is_plain && !can_look_ahead(reader)))
         return rc;
     if (is_plain)
@@ -695,9 +664,8 @@ static int next_plain(weir_frame_reader *reader, weir_error *error)
         return weir_error_set(error, WEIR_ELIMIT, 0,
                               "more frames than the limit of %" PRIu64 ": raise max_frames, or take fewer (sampling)",
                               reader->max_frames);
-    if (reader->first_pts == AV_NOPTS_VALUE)
-        reader->first_pts = decoder->frame->best_effort_timestamp;
-    return check_duration(reader, time_of(decoder->frame, decoder->stream->time_base, reader->first_pts, 0), error);
+    weir__frame_clock_add(&reader->clock, decoder->frame);
+    return check_duration(reader, weir__ticks_ns(reader->clock.ticks, reader->clock.time_base), error);
 }
 
 int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error)

@@ -56,10 +56,10 @@ typedef struct weir_frame_reader {
     weir_target *targets; /* sorted by frame; NULL if plain */
     size_t num_targets;
     size_t next_target;
-    bool is_in_order;     /* the positions increase, too */
-    uint64_t num_counted; /* frames decoded so far (counted and plain) */
-    int64_t first_pts;    /* plain: of the first frame */
-    uint64_t num_missing; /* selected frames that were lost */
+    bool is_in_order;       /* the positions increase, too */
+    uint64_t num_counted;   /* frames decoded so far (counted and plain) */
+    weir_frame_clock clock; /* of decoded frames (counted and plain) */
+    uint64_t num_missing;   /* selected frames that were lost */
 
     /* of the run: packets from a clean start, for the targets up to run_end */
     bool is_running;

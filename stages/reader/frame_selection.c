@@ -12,7 +12,7 @@
 
 #include "common/random.h"
 
-enum { TOLERANCE_NS = 1, NS_PER_SECOND = 1000000000 };
+enum { NS_PER_SECOND = 1000000000 };
 
 typedef struct range {
     uint64_t begin;
@@ -130,58 +130,15 @@ bool weir_sampling_is_rising(const weir_sampling *sampling)
     return true;
 }
 
-/* ---- the timeline -------------------------------------------------------------------------------------------- */
-
-int weir__timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key)
-{
-    if (timeline->num_frames == timeline->max_frames) {
-        size_t max_frames = timeline->max_frames ? timeline->max_frames * 2 : 512;
-        int64_t *times_ns = realloc(timeline->times_ns, max_frames * sizeof *times_ns);
-        if (times_ns)
-            timeline->times_ns = times_ns;
-        bool *grown = realloc(timeline->is_key, max_frames * sizeof *grown);
-        if (grown)
-            timeline->is_key = grown;
-        if (!times_ns || !grown)
-            return WEIR_ENOMEM;
-        timeline->max_frames = max_frames;
-    }
-    timeline->times_ns[timeline->num_frames] = time_ns;
-    timeline->is_key[timeline->num_frames++] = is_key;
-    return WEIR_OK;
-}
-
-void weir__timeline_reset(weir_timeline *timeline)
-{
-    free(timeline->times_ns);
-    free(timeline->is_key);
-    *timeline = (weir_timeline){ 0 };
-}
-
-/* The number of frames that start before this time, or at it if `at` is true. */
-static uint64_t count_before(const weir_timeline *timeline, int64_t time_ns, bool at)
-{
-    int64_t bound_ns =
-        at ? (time_ns < INT64_MAX - TOLERANCE_NS ? time_ns + TOLERANCE_NS + 1 : INT64_MAX) : time_ns - TOLERANCE_NS;
-    uint64_t low = 0;
-    uint64_t high = timeline->num_frames;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (timeline->times_ns[middle] < bound_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
+/* ---- the window ---------------------------------------------------------------------------------------------- */
 
 static range timeline_window(const weir_sampling *sampling, const weir_timeline *timeline)
 {
     range window = { .begin = 0, .end = timeline->num_frames };
     if (sampling->start_ns > 0)
-        window.begin = count_before(timeline, sampling->start_ns, false);
+        window.begin = weir__timeline_before(timeline, sampling->start_ns);
     if (sampling->end_ns > 0)
-        window.end = count_before(timeline, sampling->end_ns, false);
+        window.end = weir__timeline_before(timeline, sampling->end_ns);
     return window;
 }
 
@@ -239,20 +196,26 @@ static int take_uniform(list *chosen, range window, uint32_t count)
     return rc;
 }
 
-static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
+/* The tick of the result to which that time belongs, rounded as ffmpeg's filter fps does. */
+static int64_t tick_at(const weir_sampling *sampling, AVRational time_base, int64_t ticks)
 {
-    int64_t den = sampling->rate_den ? sampling->rate_den : 1;
-    int64_t end_ns = timeline->end_ns;
-    if (sampling->end_ns && sampling->end_ns < end_ns)
-        end_ns = sampling->end_ns;
+    AVRational interval = { sampling->rate_den ? (int)sampling->rate_den : 1, (int)sampling->rate_num };
+    int64_t tick = av_rescale_q_rnd(ticks, time_base, interval, AV_ROUND_NEAR_INF);
+    return tick < 0 ? INT64_MAX : tick; /* out of range */
+}
+
+/* As ffmpeg's filters trim, setpts=PTS-STARTPTS and fps: a frame is shown from its tick until that of the next one; the
+   last one until that of its end, or of the first frame after the window. */
+static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, range window)
+{
+    int64_t start = timeline->ticks[window.begin];
+    int64_t next = 0;
     int rc = WEIR_OK;
-    for (int64_t tick = 0; rc == WEIR_OK && !is_full(chosen, sampling->count); tick++) {
-        int64_t seconds = av_rescale(tick, den, sampling->rate_num);
-        int64_t passed_ns =
-            seconds < INT32_MAX ? av_rescale(tick, den * NS_PER_SECOND, sampling->rate_num) : INT64_MAX;
-        if (passed_ns >= end_ns - sampling->start_ns - TOLERANCE_NS)
-            break;
-        rc = append_frame(chosen, count_before(timeline, sampling->start_ns + passed_ns, true) - 1);
+    for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end; i++) {
+        int64_t end = i + 1 < timeline->num_frames ? timeline->ticks[i + 1] : timeline->end_ticks;
+        int64_t end_tick = tick_at(sampling, timeline->time_base, end - start);
+        for (; rc == WEIR_OK && next < end_tick && !is_full(chosen, sampling->count); next++)
+            rc = append_frame(chosen, i);
     }
     return rc;
 }
@@ -266,13 +229,13 @@ static range draw_stretch(const weir_sampling *sampling, const weir_timeline *ti
         stretch.begin = window.begin + weir__random_below(state, num_frames - sampling->stretch_frames + 1);
         stretch.end = stretch.begin + sampling->stretch_frames;
     } else if (sampling->stretch_ns) {
-        int64_t end_ns = window.end < timeline->num_frames ? timeline->times_ns[window.end] : timeline->end_ns;
-        int64_t last_ns = end_ns - sampling->stretch_ns;
-        uint64_t num_places = last_ns < 0 ? 0 : count_before(timeline, last_ns, true);
+        int64_t last_ns = weir__timeline_ns(timeline, window.end) - sampling->stretch_ns;
+        uint64_t num_places = last_ns < 0 ? 0 : weir__timeline_up_to(timeline, last_ns);
         if (num_places <= window.begin)
             return window;
         stretch.begin = window.begin + weir__random_below(state, num_places - window.begin);
-        stretch.end = count_before(timeline, timeline->times_ns[stretch.begin] + sampling->stretch_ns, false);
+        stretch.end =
+            weir__timeline_before(timeline, weir__timeline_ns(timeline, stretch.begin) + sampling->stretch_ns);
         stretch.end = stretch.end < window.end ? stretch.end : window.end;
         stretch.end = stretch.end > stretch.begin ? stretch.end : stretch.begin + 1;
     }
@@ -312,14 +275,15 @@ static int take_indices(list *chosen, const weir_sampling *sampling, const weir_
 
 static int take_times(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
 {
+    int64_t end_ns = weir__timeline_ns(timeline, timeline->num_frames);
     int rc = WEIR_OK;
     for (size_t i = 0; rc == WEIR_OK && i < sampling->num_times; i++) {
         int64_t time_ns = sampling->times_ns[i];
-        if (time_ns >= timeline->end_ns)
+        if (time_ns >= end_ns)
             return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
                                   "the frame at %.9f s was requested; the video ends at %.9f s",
-                                  (double)time_ns / NS_PER_SECOND, (double)timeline->end_ns / NS_PER_SECOND);
-        rc = append_frame(chosen, count_before(timeline, time_ns, true) - 1);
+                                  (double)time_ns / NS_PER_SECOND, (double)end_ns / NS_PER_SECOND);
+        rc = append_frame(chosen, weir__timeline_up_to(timeline, time_ns) - 1);
     }
     return rc;
 }
@@ -327,13 +291,12 @@ static int take_times(list *chosen, const weir_sampling *sampling, const weir_ti
 static int take_frames(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, uint64_t *state)
 {
     range window = timeline_window(sampling, timeline);
-    bool needs_window = sampling->what != WEIR_SAMPLE_RATE;
-    if (needs_window && window.begin >= window.end)
+    if (window.begin >= window.end)
         return WEIR_OK;
     switch (sampling->what) {
     case WEIR_SAMPLE_ALL: return take_every(chosen, window, 1, sampling->count);
     case WEIR_SAMPLE_EVERY: return take_every(chosen, window, sampling->every, sampling->count);
-    case WEIR_SAMPLE_RATE: return take_at_rate(chosen, sampling, timeline);
+    case WEIR_SAMPLE_RATE: return take_at_rate(chosen, sampling, timeline, window);
     case WEIR_SAMPLE_UNIFORM: return take_uniform(chosen, window, sampling->count);
     case WEIR_SAMPLE_RANDOM:
         return take_random(chosen, draw_stretch(sampling, timeline, window, state), sampling->count, state);
@@ -352,9 +315,9 @@ int weir__select_frames(const weir_sampling *sampling, const weir_timeline *time
     state = weir__random_next(&state) ^ seq;
     int rc = timeline->num_frames ? take_frames(&chosen, sampling, timeline, &state) : WEIR_OK;
     if (rc == WEIR_OK && chosen.num == 0)
-        rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
-                            "no frame matches the sampling: the video has %zu frames and ends at %.3f s",
-                            timeline->num_frames, (double)timeline->end_ns / NS_PER_SECOND);
+        rc = weir_error_set(
+            error, WEIR_ENOTFOUND, 0, "no frame matches the sampling: the video has %zu frames and ends at %.3f s",
+            timeline->num_frames, (double)weir__timeline_ns(timeline, timeline->num_frames) / NS_PER_SECOND);
     if (rc != WEIR_OK) {
         free(chosen.indices);
         return rc;

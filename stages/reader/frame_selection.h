@@ -1,5 +1,5 @@
-/* Computes the numbers of the selected frames from a weir_sampling and a timeline. Internal. Pure: no file, no
-   FFmpeg; the same arguments give the same numbers. */
+/* Computes the numbers of the selected frames from a weir_sampling and a timeline. Internal. Pure: no file;
+   the same arguments give the same numbers. */
 #ifndef STAGES_READER_FRAME_SELECTION_H
 #define STAGES_READER_FRAME_SELECTION_H
 
@@ -10,14 +10,7 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
-/* The frames of one video, in presentation order. */
-typedef struct weir_timeline {
-    int64_t *times_ns; /* of each, relative to the first; never decreasing */
-    bool *is_key;
-    size_t num_frames;
-    size_t max_frames; /* capacity */
-    int64_t end_ns;    /* the end of the last frame */
-} weir_timeline;
+#include "stages/reader/frame_clock.h"
 
 /* The frames' numbers, in the order of the result. */
 typedef struct weir_selection {
@@ -31,10 +24,6 @@ void weir__sampling_free(weir_sampling *sampling);
 
 /* Does it select all frames from the first one, without gaps? Then no timeline is needed. */
 bool weir__sampling_is_plain(const weir_sampling *sampling);
-
-/* WEIR_OK or WEIR_ENOMEM. */
-int weir__timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key);
-void weir__timeline_reset(weir_timeline *timeline);
 
 /* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM
    with *error filled. *selection is to be freed after success only. */

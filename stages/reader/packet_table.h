@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/status.h>
+
 #include "stages/reader/frame_index.h"
 
 /* From a trusted index, after weir__index_end(). The caller frees *table. WEIR_OK or WEIR_ENOMEM. */

@@ -55,15 +55,18 @@ extern "C" {
  * from its beginning, so that concealed errors look the same as when all frames are decoded. Only undetected damage
  * may look different; decoders of HEVC, VP8, VP9 and AV1 detect little of it.
  *
- * Times count from the video's first frame: it has time 0, whatever its timestamp. Times that are 1 ns apart count as
- * equal, so 1/30 s may be rounded up or down. A frame is shown from its time until that of the next frame.
+ * Times count from the video's first frame: it has time 0, whatever its timestamp. A frame is shown from its time until
+ * that of the next frame. Times that are 1 ns apart count as equal, so 1/30 s may be rounded up or down. Many containers
+ * store rounded times: Matroska, WebM, FLV and WMV milliseconds, MPEG-TS 1/90000 s. Unless a frame lasts a whole number of
+ * these ticks, a time that is less than one tick, and less than half a frame, from a frame's stored time is its time.
  */
 
 typedef enum weir_sample {
     WEIR_SAMPLE_ALL = 0, /* all frames, or all frames of the window */
     WEIR_SAMPLE_EVERY,   /* every `every`-th frame, starting with the first */
-    WEIR_SAMPLE_RATE, /* rate_num / rate_den frames per second from the start of the window: the frames shown at these
-                              times, repeated or skipped as needed (ffmpeg: fps=rate:round=up) */
+    WEIR_SAMPLE_RATE, /* rate_num / rate_den frames per second from the first frame of the window, repeated or skipped as
+                              needed: what ffmpeg's setpts=PTS-STARTPTS,fps=rate gives. The times of frames are rounded to the
+                              nearest of these instants, so that a window shorter than half of one may have none */
     WEIR_SAMPLE_UNIFORM,   /* `count` frames: the middles of `count` equal parts. Repeated if there are fewer */
     WEIR_SAMPLE_RANDOM,    /* `count` different frames, in order, of a random section of the window. Determined by
                               weir_video_config.seed, the epoch and the item's number only. Repeated as for WEIR_SAMPLE_UNIFORM if
