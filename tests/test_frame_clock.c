@@ -1,4 +1,7 @@
-/* The clock's timeline: the rounding of stored times, and which frames are before, at and after a time. */
+/*
+ * The clock: packets whose times restart are continued; the rounding of stored times; which frames are before, at and after
+ * a time.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +14,136 @@
 #include <weir/status.h>
 
 #include "stages/reader/frame_clock.h"
+
+enum { SECOND = 90000, FRAME = 3600 };
+
+/* ---- packets ------------------------------------------------------------------------------------------------- */
+
+static weir_packet_clock transport_clock(void)
+{
+    return (weir_packet_clock){
+        .time_base = { 1, SECOND },
+        .may_restart = true,
+        .wrap_bits = 33,
+        .start_us = AV_NOPTS_VALUE,
+        .last_dts_us = AV_NOPTS_VALUE,
+        .next_dts_us = AV_NOPTS_VALUE,
+    };
+}
+
+/* The continued dts of a packet with that one, shown two frames later. */
+static int64_t run_clock(weir_packet_clock *clock, int64_t dts, int64_t duration)
+{
+    AVPacket *packet = av_packet_alloc();
+    assert_non_null(packet);
+    packet->dts = dts;
+    packet->pts = dts + 2 * (int64_t)FRAME;
+    packet->duration = duration;
+    weir__packet_clock_run(clock, packet);
+    assert_int_equal(packet->pts - packet->dts, 2 * FRAME);
+    int64_t continued = packet->dts;
+    av_packet_free(&packet);
+    return continued;
+}
+
+TEST_CASE(a_clock_that_restarts_is_continued)
+{
+    weir_packet_clock clock = transport_clock();
+    for (int64_t i = 0; i < 30; i++)
+        assert_int_equal(run_clock(&clock, 1000 + i % 10 * FRAME, FRAME), 1000 + i * FRAME);
+    assert_int_equal(clock.num_restarts, 2);
+    /* ahead by more than ten seconds, and by less */
+    assert_int_equal(run_clock(&clock, INT64_C(900) * SECOND, FRAME), 1000 + 30 * FRAME);
+    assert_int_equal(run_clock(&clock, INT64_C(909) * SECOND, FRAME), 1000 + 30 * FRAME + 9 * SECOND);
+    assert_int_equal(clock.num_restarts, 3);
+}
+
+/* By a frame or two, as in broken muxers; the limit is 0.1 s. */
+TEST_CASE(a_clock_that_goes_back_a_little_is_not_a_restart)
+{
+    weir_packet_clock clock = transport_clock();
+    assert_int_equal(run_clock(&clock, SECOND, FRAME), SECOND);
+    assert_int_equal(run_clock(&clock, SECOND + FRAME - SECOND / 10, FRAME), SECOND + FRAME - SECOND / 10);
+    assert_int_equal(clock.num_restarts, 0);
+    assert_int_equal(run_clock(&clock, SECOND + 2 * FRAME - 2 * SECOND / 10 - 90, FRAME),
+                     SECOND + 2 * FRAME - SECOND / 10);
+    assert_int_equal(clock.num_restarts, 1);
+}
+
+/* Without a duration only jumps of ten seconds are seen. */
+TEST_CASE(without_durations_only_long_jumps_are_restarts)
+{
+    weir_packet_clock clock = transport_clock();
+    assert_int_equal(run_clock(&clock, 20 * SECOND, 0), 20 * SECOND);
+    assert_int_equal(run_clock(&clock, 11 * SECOND, 0), 11 * SECOND);
+    assert_int_equal(run_clock(&clock, 0, 0), 11 * SECOND);
+    assert_int_equal(clock.num_restarts, 1);
+    clock = transport_clock();
+    clock.interval_us = AV_TIME_BASE / 25;
+    assert_int_equal(run_clock(&clock, 20 * SECOND, 0), 20 * SECOND);
+    assert_int_equal(run_clock(&clock, 11 * SECOND, 0), 20 * SECOND + FRAME);
+}
+
+TEST_CASE(formats_whose_clock_may_not_restart_keep_their_times)
+{
+    weir_packet_clock clock = transport_clock();
+    clock.may_restart = false;
+    assert_int_equal(run_clock(&clock, 50 * SECOND, FRAME), 50 * SECOND);
+    assert_int_equal(run_clock(&clock, 0, FRAME), 0);
+    assert_int_equal(clock.num_restarts, 0);
+}
+
+/* The 33 bits of a time wrap around every 26.5 hours: after them, and at the very beginning, where the probe has seen the later
+   times first. */
+TEST_CASE(a_clock_that_wraps_around_is_continued)
+{
+    const int64_t wrap = INT64_C(1) << 33;
+    weir_packet_clock clock = transport_clock();
+    for (int64_t i = 0; i < 10; i++)
+        assert_int_equal(run_clock(&clock, (wrap - 5 * FRAME + i * FRAME) % wrap, FRAME),
+                         wrap - 5 * FRAME + i * FRAME);
+    assert_int_equal(clock.num_restarts, 1);
+    clock = transport_clock();
+    clock.start_us = 0;
+    for (int64_t i = 0; i < 10; i++)
+        assert_int_equal(run_clock(&clock, i < 3 ? wrap - 3 * FRAME + i * FRAME : (i - 3) * FRAME, FRAME),
+                         -3 * FRAME + i * FRAME);
+}
+
+TEST_CASE(after_a_seek_a_time_is_not_a_restart)
+{
+    weir_packet_clock clock = transport_clock();
+    assert_int_equal(run_clock(&clock, 50 * SECOND, FRAME), 50 * SECOND);
+    weir__packet_clock_seek(&clock);
+    assert_int_equal(run_clock(&clock, 0, FRAME), 0);
+    assert_int_equal(clock.num_restarts, 0);
+}
+
+/* ---- hidden packets ------------------------------------------------------------------------------------------ */
+
+TEST_CASE(frames_of_hidden_packets_are_dropped_where_the_decoder_shows_them)
+{
+    static const AVCodec dav1d = { .name = "libdav1d" }, others = { .name = "h264" };
+    weir_hidden_packets hidden = { 0 };
+    AVPacket *packet = av_packet_alloc();
+    AVFrame *frame = av_frame_alloc();
+    assert_true(packet && frame);
+    for (packet->pts = 0; packet->pts < 200; packet->pts++) {
+        packet->flags = packet->pts < 100 ? AV_PKT_FLAG_DISCARD : 0;
+        assert_int_equal(weir__hidden_packets_add(&hidden, &dav1d, packet), WEIR_OK);
+    }
+    for (frame->pts = 2; frame->pts < 200; frame->pts++)
+        assert_int_equal(weir__hidden_packets_take(&hidden, frame), frame->pts < 100);
+    packet->flags = AV_PKT_FLAG_DISCARD;
+    assert_int_equal(weir__hidden_packets_add(&hidden, &others, packet), WEIR_OK);
+    frame->pts = packet->pts;
+    assert_false(weir__hidden_packets_take(&hidden, frame));
+    weir__hidden_packets_reset(&hidden);
+    av_frame_free(&frame);
+    av_packet_free(&packet);
+}
+
+/* ---- rounding ------------------------------------------------------------------------------------------------ */
 
 static const AVRational unknown = { 0, 1 }, milliseconds = { 1, 1000 };
 

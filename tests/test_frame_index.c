@@ -266,4 +266,19 @@ TEST_CASE(without_a_clean_packet_decoding_begins_at_the_first)
     weir__index_reset(&index);
 }
 
+/* At a join whose times overlap the decoder returns all frames before the keyframe first. */
+TEST_CASE(a_keyframe_that_is_shown_before_earlier_packets_is_distrusted)
+{
+    weir_packet_entry packets[NUM_OPEN];
+    memcpy(packets, open_group, sizeof packets);
+    assert_distrusted(packets, NUM_OPEN, NULL);
+    packets[1].pts = 610;
+    assert_distrusted(packets, NUM_OPEN, "a frame before a keyframe is shown after it");
+    packets[1].flags = 0; /* it is not shown */
+    assert_distrusted(packets, NUM_OPEN, NULL);
+    packets[1] = open_group[1];
+    packets[4].pts = 299; /* the frame before it is shown at 300 */
+    assert_distrusted(packets, NUM_OPEN, "a frame before a keyframe is shown after it");
+}
+
 TEST_MAIN(NULL, NULL, make_stream, free_stream)

@@ -81,8 +81,8 @@ static void draw_packets(weir_packet_entry *packets, size_t num_packets)
     }
     for (size_t i = 1; i + 1 < num_packets; i += 1 + below(4)) { /* as B-frames do */
         int64_t pts = packets[i].pts;
-        if (pts == AV_NOPTS_VALUE || packets[i + 1].pts == AV_NOPTS_VALUE)
-            continue;
+        if (pts == AV_NOPTS_VALUE || packets[i + 1].pts == AV_NOPTS_VALUE || packets[i + 1].flags & WEIR_PACKET_KEY)
+            continue; /* nothing that is decoded before a keyframe is shown after it */
         packets[i].pts = packets[i + 1].pts;
         packets[i + 1].pts = pts;
     }

@@ -117,6 +117,7 @@ static int64_t stream_duration(const weir_decoder *decoder, const weir_index *in
     return decoder->format->duration > 0 ? av_rescale_q(decoder->format->duration, AV_TIME_BASE_Q, nanoseconds) : 0;
 }
 
+/* After a restart of the clock packets cannot be found by their times: a reader must count them from the beginning. */
 static int describe_video(const weir_decoder *decoder, const weir_index *index, bool with_packets,
                           weir_probe_result *result)
 {
@@ -135,8 +136,11 @@ static int describe_video(const weir_decoder *decoder, const weir_index *index, 
 static int read_packets(weir_decoder *decoder, bool with_packets, weir_probe_result *result, weir_error *error)
 {
     weir_index index = { 0 };
+    weir_packet_clock clock;
     int rc;
-    while ((rc = weir__decoder_read(decoder, error)) == WEIR_OK && rc == WEIR_OK) {
+    weir__packet_clock_begin(&clock, decoder->format, decoder->stream);
+    while ((rc = weir__decoder_read(decoder, error)) == WEIR_OK) {
+        weir__packet_clock_run(&clock, decoder->packet);
         rc = weir__index_add(&index, decoder->stream, decoder->packet);
         av_packet_unref(decoder->packet);
         if (rc != WEIR_OK)
@@ -145,7 +149,7 @@ static int read_packets(weir_decoder *decoder, bool with_packets, weir_probe_res
     if (rc == WEIR_EOF)
         rc = weir__index_end(&index, decoder->stream);
     if (rc == WEIR_OK)
-        rc = describe_video(decoder, &index, with_packets, result);
+        rc = describe_video(decoder, &index, with_packets && clock.num_restarts == 0, result);
     if (rc == WEIR_OK && index.num_packets == 0)
         rc = weir_error_set(error, WEIR_EDATA, 0, "the video stream is empty or truncated");
     else if (rc == WEIR_ENOMEM)

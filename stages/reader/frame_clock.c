@@ -1,4 +1,7 @@
 /*
+ * Packets: ffmpeg's rules are those of its program (ts_discontinuity_process(), or process_input() in version 5.1), which
+ * computes in microseconds since the container's start; the same steps give the same times to the tick.
+ *
  * Whether times are rounded shows in the times themselves: if a frame lasts a whole number of ticks, they are multiples
  * of that number, also with a variable rate. Only frames of one tick cannot be told from rounded ones; there the frame rate
  * in the header decides.
@@ -6,6 +9,7 @@
 #include "stages/reader/frame_clock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <libavutil/mathematics.h>
 
@@ -13,6 +17,151 @@
 #include <weir/status.h>
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
+static const AVRational microseconds = { 1, AV_TIME_BASE };
+
+/* ---- packets ------------------------------------------------------------------------------------------------- */
+
+void weir__packet_clock_begin(weir_packet_clock *clock, const AVFormatContext *format, const AVStream *stream)
+{
+    AVRational rate = stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate;
+    int64_t start_us = format->start_time;
+    int64_t own_us = stream->start_time == AV_NOPTS_VALUE
+                         ? AV_NOPTS_VALUE
+                         : av_rescale_q(stream->start_time, stream->time_base, microseconds);
+    *clock = (weir_packet_clock){
+        .time_base = stream->time_base,
+        .may_restart = format->iformat->flags & AVFMT_TS_DISCONT,
+        .wrap_bits = stream->pts_wrap_bits,
+        .start_us = start_us,
+        .first_us = start_us == AV_NOPTS_VALUE ? 0 : FFMAX(start_us, own_us),
+        .interval_us = rate.num > 0 && rate.den > 0 ? av_rescale_q(1, av_inv_q(rate), microseconds) : 0,
+        .last_dts_us = AV_NOPTS_VALUE,
+        .next_dts_us = AV_NOPTS_VALUE,
+    };
+    clock->offset_us = -clock->first_us;
+}
+
+void weir__packet_clock_seek(weir_packet_clock *clock)
+{
+    clock->last_dts_us = AV_NOPTS_VALUE;
+    clock->next_dts_us = AV_NOPTS_VALUE;
+}
+
+static void move_packet(AVPacket *packet, int64_t ticks)
+{
+    if (packet->dts != AV_NOPTS_VALUE)
+        packet->dts = av_sat_add64(packet->dts, ticks);
+    if (packet->pts != AV_NOPTS_VALUE)
+        packet->pts = av_sat_add64(packet->pts, ticks);
+}
+
+/* A recording that begins shortly before the wrap: its first times are larger than the later ones. */
+static bool unwrap_time(const weir_packet_clock *clock, int64_t *time)
+{
+    int64_t start = av_rescale_q(clock->start_us, microseconds, clock->time_base);
+    if (*time == AV_NOPTS_VALUE || *time <= av_sat_add64(start, INT64_C(1) << (clock->wrap_bits - 1)))
+        return false;
+    *time -= INT64_C(1) << clock->wrap_bits;
+    return true;
+}
+
+static void unwrap_packet(weir_packet_clock *clock, AVPacket *packet)
+{
+    enum { MAX_BITS = 62 };
+    if (clock->is_wrap_checked || clock->start_us == AV_NOPTS_VALUE || clock->wrap_bits <= 0 ||
+        clock->wrap_bits > MAX_BITS)
+        return;
+    bool has_dts = unwrap_time(clock, &packet->dts);
+    bool has_pts = unwrap_time(clock, &packet->pts);
+    clock->is_wrap_checked = !has_dts && !has_pts;
+    clock->num_restarts += has_dts || has_pts;
+}
+
+/* By how much the clock has jumped before this packet; 0 = it has not. The limits are ffmpeg's. */
+static int64_t find_jump(const weir_packet_clock *clock, int64_t dts_us)
+{
+    const int64_t max_jump_us = INT64_C(10) * AV_TIME_BASE, max_back_us = AV_TIME_BASE / 10;
+    bool is_expected = clock->next_dts_us != AV_NOPTS_VALUE;
+    int64_t expected_us = is_expected ? clock->next_dts_us : clock->last_dts_us;
+    if (expected_us == AV_NOPTS_VALUE)
+        return 0;
+    int64_t jump_us = av_sat_sub64(dts_us, expected_us);
+    bool is_jump = jump_us < -max_jump_us || jump_us > max_jump_us || (is_expected && jump_us < -max_back_us);
+    return is_jump ? jump_us : 0;
+}
+
+static void expect_next(weir_packet_clock *clock, const AVPacket *packet, int64_t dts_us)
+{
+    int64_t duration_us =
+        packet->duration > 0 ? av_rescale_q(packet->duration, clock->time_base, microseconds) : clock->interval_us;
+    int64_t at_us = dts_us != AV_NOPTS_VALUE ? dts_us : clock->next_dts_us;
+    clock->last_dts_us = dts_us != AV_NOPTS_VALUE ? dts_us : clock->last_dts_us;
+    clock->next_dts_us =
+        at_us == AV_NOPTS_VALUE || duration_us <= 0 ? AV_NOPTS_VALUE : av_sat_add64(at_us, duration_us);
+}
+
+void weir__packet_clock_run(weir_packet_clock *clock, AVPacket *packet)
+{
+    if (!clock->may_restart)
+        return;
+    unwrap_packet(clock, packet);
+    move_packet(packet, av_rescale_q(clock->offset_us, microseconds, clock->time_base));
+    int64_t dts_us = AV_NOPTS_VALUE;
+    if (packet->dts != AV_NOPTS_VALUE) {
+        dts_us = av_rescale_q(packet->dts, clock->time_base, microseconds);
+        int64_t jump_us = find_jump(clock, dts_us);
+        if (jump_us) {
+            clock->num_restarts++;
+            clock->offset_us = av_sat_sub64(clock->offset_us, jump_us);
+            move_packet(packet, -av_rescale_q(jump_us, microseconds, clock->time_base));
+            dts_us = av_rescale_q(packet->dts, clock->time_base, microseconds);
+        }
+    }
+    expect_next(clock, packet, dts_us);
+    move_packet(packet, -av_rescale_q(-clock->first_us, microseconds, clock->time_base));
+}
+
+/* ---- hidden packets ------------------------------------------------------------------------------------------ */
+
+/* FFmpeg drops the frames of other decoders; those of this one only since version 6.1. */
+static bool shows_hidden(const AVCodec *codec)
+{
+    return strcmp(codec->name, "libdav1d") == 0;
+}
+
+int weir__hidden_packets_add(weir_hidden_packets *hidden, const AVCodec *codec, const AVPacket *packet)
+{
+    if (!(packet->flags & AV_PKT_FLAG_DISCARD) || packet->pts == AV_NOPTS_VALUE || !shows_hidden(codec))
+        return WEIR_OK;
+    if (hidden->num == hidden->max) {
+        size_t max = hidden->max ? hidden->max * 2 : 64;
+        int64_t *pts = realloc(hidden->pts, max * sizeof *pts);
+        if (!pts)
+            return WEIR_ENOMEM;
+        hidden->pts = pts;
+        hidden->max = max;
+    }
+    hidden->pts[hidden->num++] = packet->pts;
+    return WEIR_OK;
+}
+
+bool weir__hidden_packets_take(weir_hidden_packets *hidden, const AVFrame *frame)
+{
+    for (size_t i = 0; i < hidden->num; i++) {
+        if (hidden->pts[i] != frame->pts)
+            continue;
+        hidden->num -= i + 1; /* those before it gave no frame */
+        memmove(hidden->pts, hidden->pts + i + 1, hidden->num * sizeof *hidden->pts);
+        return true;
+    }
+    return false;
+}
+
+void weir__hidden_packets_reset(weir_hidden_packets *hidden)
+{
+    free(hidden->pts);
+    *hidden = (weir_hidden_packets){ 0 };
+}
 
 /* ---- decoded frames ------------------------------------------------------------------------------------------ */
 

@@ -11,6 +11,49 @@
 
 #include <libavformat/avformat.h>
 
+/*
+ * The clock of packets, in the order in which the container has them. In formats whose clock may restart (MPEG-TS and -PS,
+ * where recordings are joined by appending one to the other, or the 33 bits of a time wrap around) their times are
+ * continued, as the ffmpeg program does it.
+ */
+typedef struct weir_packet_clock {
+    AVRational time_base;
+    bool may_restart;
+    bool is_wrap_checked;
+    int wrap_bits;
+    int64_t start_us;      /* of the container; AV_NOPTS_VALUE = unknown */
+    int64_t first_us;      /* what the ffmpeg program subtracts: only for the same rounding */
+    int64_t offset_us;     /* added to the stored times, with first_us */
+    int64_t interval_us;   /* of a packet without a duration; 0 = unknown */
+    int64_t last_dts_us;   /* of the packet before, continued; AV_NOPTS_VALUE = none */
+    int64_t next_dts_us;   /* that of the next one is expected; AV_NOPTS_VALUE = unknown */
+    uint64_t num_restarts; /* so far: if there are any, the times after a seek are unknown */
+} weir_packet_clock;
+
+void weir__packet_clock_begin(weir_packet_clock *clock, const AVFormatContext *format, const AVStream *stream);
+
+/* The reading goes on elsewhere. */
+void weir__packet_clock_seek(weir_packet_clock *clock);
+
+/* Continues the times of the next packet. */
+void weir__packet_clock_run(weir_packet_clock *clock, AVPacket *packet);
+
+/* The packets that were sent to the decoder and that the container hides (AV_PKT_FLAG_DISCARD), where the decoder does not
+   drop their frames itself. All-zero is empty. */
+typedef struct weir_hidden_packets {
+    int64_t *pts; /* in the order of decoding */
+    size_t num;
+    size_t max; /* capacity */
+} weir_hidden_packets;
+
+/* The packet is sent. WEIR_OK or WEIR_ENOMEM. */
+int weir__hidden_packets_add(weir_hidden_packets *hidden, const AVCodec *codec, const AVPacket *packet);
+
+/* Is the frame that the decoder returned one of theirs? */
+bool weir__hidden_packets_take(weir_hidden_packets *hidden, const AVFrame *frame);
+
+void weir__hidden_packets_reset(weir_hidden_packets *hidden);
+
 /* The clock of decoded frames, in the decoder's order. */
 typedef struct weir_frame_clock {
     AVRational time_base;

@@ -87,6 +87,22 @@ static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
     return length_ns >= 0 && length_ns < max;
 }
 
+/* Is a frame that is decoded before a keyframe shown after it? The decoder returns it before, as at a join whose times
+   overlap. */
+static bool overlaps_keyframe(const weir_index *index)
+{
+    enum { SHOWN_KEY = WEIR_PACKET_KEY | WEIR_PACKET_SHOWN };
+    int64_t highest = INT64_MIN;
+    for (size_t i = 0; i < index->num_packets; i++) {
+        const weir_packet_entry *packet = &index->packets[i];
+        if ((packet->flags & SHOWN_KEY) == SHOWN_KEY && packet->pts < highest)
+            return true;
+        if (packet->flags & WEIR_PACKET_SHOWN)
+            highest = FFMAX(highest, packet->pts);
+    }
+    return false;
+}
+
 /* Why the order of timestamps may not be the decoder's output order. */
 static const char *distrust_index(const weir_index *index, const AVStream *stream, const dated *frames)
 {
@@ -107,7 +123,7 @@ static const char *distrust_index(const weir_index *index, const AVStream *strea
         if (frames[i].pts == frames[i - 1].pts)
             return "two frames have the same timestamp";
     }
-    return NULL;
+    return overlaps_keyframe(index) ? "a frame before a keyframe is shown after it" : NULL;
 }
 
 int weir__index_end(weir_index *index, const AVStream *stream)

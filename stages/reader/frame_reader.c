@@ -52,6 +52,43 @@ static int check_duration(const weir_frame_reader *reader, int64_t duration_ns, 
 
 /* ---- packets ------------------------------------------------------------------------------------------------- */
 
+static int open_file(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    int rc = weir__decoder_open(decoder, reader->path, error);
+    if (rc == WEIR_OK)
+        weir__packet_clock_begin(&reader->packet_clock, decoder->format, decoder->stream);
+    reader->hidden.num = 0;
+    return rc;
+}
+
+/* The next packet is in decoder->packet, with continued times. */
+static int read_packet(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = weir__decoder_read(reader->decoder, error);
+    if (rc == WEIR_OK)
+        weir__packet_clock_run(&reader->packet_clock, reader->decoder->packet);
+    return rc;
+}
+
+/* NULL = the end. */
+static int decode_packet(weir_frame_reader *reader, const AVPacket *packet, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    if (packet && weir__hidden_packets_add(&reader->hidden, decoder->codec->codec, packet) != WEIR_OK)
+        return fail_reader_memory(error);
+    return weir__decoder_send(decoder, packet, error);
+}
+
+static int receive_frame(weir_frame_reader *reader, weir_error *error)
+{
+    int rc;
+    do
+        rc = weir__decoder_receive(reader->decoder, error);
+    while (rc == WEIR_OK && weir__hidden_packets_take(&reader->hidden, reader->decoder->frame));
+    return rc;
+}
+
 static void drop_cache(weir_frame_reader *reader)
 {
     while (reader->num_cached > 0)
@@ -129,6 +166,7 @@ static bool has_first(const weir_frame_reader *reader, first_frames *first)
 static int end_scan(weir_frame_reader *reader, weir_error *error)
 {
     reader->file_packet = reader->index.num_packets;
+    reader->cannot_seek |= reader->packet_clock.num_restarts > 0;
     return weir__index_end(&reader->index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_reader_memory(error);
 }
 
@@ -136,7 +174,7 @@ static int end_scan(weir_frame_reader *reader, weir_error *error)
 static int scan_file(weir_frame_reader *reader, weir_error *error)
 {
     int rc = WEIR_OK;
-    while (rc == WEIR_OK && (rc = weir__decoder_read(reader->decoder, error)) == WEIR_OK)
+    while (rc == WEIR_OK && (rc = read_packet(reader, error)) == WEIR_OK)
         rc = add_packet(reader, error);
     return rc == WEIR_EOF ? end_scan(reader, error) : rc;
 }
@@ -172,6 +210,7 @@ static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *err
             rc = weir__decoder_unread(decoder, error);
             break;
         }
+        weir__packet_clock_run(&reader->packet_clock, decoder->packet);
         rc = add_packet(reader, error);
         is_enough = rc == WEIR_OK && has_first(reader, &first);
     }
@@ -188,7 +227,7 @@ static int reopen_file(weir_frame_reader *reader, weir_error *error)
     uint64_t num_errors = decoder->num_errors;
     int first_averror = decoder->first_averror;
     weir__decoder_close(decoder);
-    int rc = weir__decoder_open(decoder, reader->path, error);
+    int rc = open_file(reader, error);
     decoder->num_errors = num_errors;
     decoder->first_averror = first_averror;
     reader->file_packet = 0;
@@ -211,7 +250,7 @@ static int find_packet(weir_frame_reader *reader, size_t at, weir_error *error)
     for (unsigned try = 0; try < MAX_TRIES; try++) {
         size_t frame;
         av_packet_unref(reader->decoder->packet);
-        int rc = weir__decoder_read(reader->decoder, error);
+        int rc = read_packet(reader, error);
         if (rc != WEIR_OK)
             return rc;
         if (!weir__index_find(&reader->index, reader->decoder->packet->pts, &frame))
@@ -241,6 +280,7 @@ static int seek_frame(weir_frame_reader *reader, size_t at, weir_error *error)
     for (size_t back = 0; rc == WEIR_EOF && back <= FURTHER && back <= at; back += FURTHER) {
         const weir_packet_entry *entry = &reader->index.packets[at - back];
         int64_t time = entry->dts != AV_NOPTS_VALUE ? entry->dts : entry->pts;
+        weir__packet_clock_seek(&reader->packet_clock);
         if (weir__decoder_seek(decoder, time))
             rc = find_packet(reader, at, error);
     }
@@ -262,7 +302,7 @@ static int read_on(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     while (reader->file_packet <= at) {
         av_packet_unref(reader->decoder->packet);
-        int rc = weir__decoder_read(reader->decoder, error);
+        int rc = read_packet(reader, error);
         if (rc != WEIR_OK)
             return rc;
         reader->file_packet++;
@@ -305,10 +345,10 @@ static int fetch_frame(weir_frame_reader *reader, size_t at, weir_error *error)
 static int send_packet(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     if (reader->cache)
-        return weir__decoder_send(reader->decoder, reader->cache[at], error);
+        return decode_packet(reader, reader->cache[at], error);
     int rc = fetch_frame(reader, at, error);
     if (rc == WEIR_OK)
-        rc = weir__decoder_send(reader->decoder, reader->decoder->packet, error);
+        rc = decode_packet(reader, reader->decoder->packet, error);
     av_packet_unref(reader->decoder->packet);
     return rc;
 }
@@ -318,11 +358,10 @@ static int send_packet(weir_frame_reader *reader, size_t at, weir_error *error)
 /* The next of all frames, from packet run_packet on. */
 static int next_of_all(weir_frame_reader *reader, weir_error *error)
 {
-    weir_decoder *decoder = reader->decoder;
     int rc;
-    while ((rc = weir__decoder_receive(decoder, error)) == WEIR_MORE) {
+    while ((rc = receive_frame(reader, error)) == WEIR_MORE) {
         bool is_end = reader->run_packet >= reader->index.num_packets;
-        rc = is_end ? weir__decoder_send(decoder, NULL, error) : send_packet(reader, reader->run_packet++, error);
+        rc = is_end ? decode_packet(reader, NULL, error) : send_packet(reader, reader->run_packet++, error);
         if (rc != WEIR_OK)
             return rc;
     }
@@ -333,6 +372,7 @@ static int start_over(weir_frame_reader *reader, weir_error *error)
 {
     reader->run_packet = 0;
     reader->num_counted = 0;
+    reader->hidden.num = 0;
     return reader->cache ? weir__decoder_restart(reader->decoder, error) : reopen_file(reader, error);
 }
 
@@ -417,6 +457,7 @@ static int begin_run(weir_frame_reader *reader, weir_error *error)
     reader->run_end = target;
     reader->is_running = true;
     weir__decoder_flush(reader->decoder);
+    reader->hidden.num = 0;
     int rc = reader->cache ? WEIR_OK : go_to(reader, reader->run_start, error);
     if (rc == WEIR_OK)
         show_unsure(reader->decoder->codec);
@@ -456,7 +497,7 @@ static int feed_run(weir_frame_reader *reader, weir_error *error)
     while (reader->run_packet <= reader->run_last && can_skip(reader, reader->run_packet))
         reader->run_packet++;
     if (reader->run_packet > reader->run_last)
-        return weir__decoder_send(decoder, NULL, error);
+        return decode_packet(reader, NULL, error);
 
     uint64_t num_errors = decoder->num_errors;
     uint64_t trouble = count_trouble(reader);
@@ -535,7 +576,7 @@ static int next_indexed(weir_frame_reader *reader, weir_error *error)
         int rc = needs_run ? begin_run(reader, error) : WEIR_OK;
         if (rc != WEIR_OK)
             return rc;
-        rc = weir__decoder_receive(reader->decoder, error);
+        rc = receive_frame(reader, error);
         if (rc == WEIR_OK)
             rc = take_frame(reader, error);
         else if (rc == WEIR_MORE && (rc = feed_run(reader, error)) == WEIR_OK)
@@ -616,7 +657,7 @@ int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_
 {
     reader->path = path;
     bool is_plain = weir__sampling_is_plain(reader->sampling);
-    int rc = weir__decoder_open(reader->decoder, path, error);
+    int rc = open_file(reader, error);
     if (rc == WEIR_OK)
         weir__frame_clock_begin(&reader->clock, reader->decoder->stream);
     if (rc != WEIR_OK || (is_plain && !can_look_ahead(reader)))
@@ -634,21 +675,27 @@ int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_
     return rc;
 }
 
-/* The next frame; cached packets are used first. */
-static int decode_plain(weir_frame_reader *reader, weir_error *error)
+/* The next packet; cached ones are used first. */
+static int send_next(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
+    if (reader->run_packet < reader->num_cached)
+        return decode_packet(reader, reader->cache[reader->run_packet++], error);
+    int rc = read_packet(reader, error);
+    if (rc == WEIR_OK || rc == WEIR_EOF)
+        rc = decode_packet(reader, rc == WEIR_OK ? decoder->packet : NULL, error);
+    av_packet_unref(decoder->packet);
+    return rc;
+}
+
+static int decode_plain(weir_frame_reader *reader, weir_error *error)
+{
+    int rc;
     if (reader->is_read)
         return next_of_all(reader, error);
-    while (reader->run_packet < reader->num_cached) {
-        int rc = weir__decoder_receive(decoder, error);
-        if (rc != WEIR_MORE)
-            return rc;
-        rc = weir__decoder_send(decoder, reader->cache[reader->run_packet++], error);
-        if (rc != WEIR_OK)
-            return rc;
-    }
-    return weir__decoder_next(decoder, error);
+    while ((rc = receive_frame(reader, error)) == WEIR_MORE && (rc = send_next(reader, error)) == WEIR_OK)
+        continue;
+    return rc;
 }
 
 static int next_plain(weir_frame_reader *reader, weir_error *error)
@@ -745,6 +792,7 @@ void weir__frame_reader_close(weir_frame_reader *reader)
     drop_cache(reader);
     weir__index_reset(&reader->index);
     free(reader->targets);
+    weir__hidden_packets_reset(&reader->hidden);
     weir__decoder_close(reader->decoder);
     *reader = (weir_frame_reader){
         .decoder = reader->decoder,

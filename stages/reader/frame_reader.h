@@ -44,6 +44,8 @@ typedef struct weir_frame_reader {
     /* of the open file */
     const char *path; /* the caller's */
     weir_frame_reader_way way;
+    weir_packet_clock packet_clock;
+    weir_hidden_packets hidden; /* in the decoder */
     weir_index index;
     AVPacket **cache; /* the packets in decode order; NULL = not cached */
     size_t num_cached;
