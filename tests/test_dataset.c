@@ -642,6 +642,36 @@ TEST_CASE(of_members_with_the_same_name_the_last_counts)
     }
 }
 
+/* The label of an item hides what looks like a secret of a URL. Neither the clip nor its class is made of it. */
+TEST_CASE(members_whose_names_look_like_urls_are_clips_of_their_own)
+{
+    const char *root = clips_path("named"), *index = clips_path("named.weir");
+    clips_make_folder(root);
+    shell("cd '%s' && mkdir -p 'http:/u:p@run' && for i in 1 2; do cp '%s' \"http:/u:p@run/x?token=$i.mp4\" || exit; "
+          "done && "
+          "tar -cf s.tar http:",
+          root, clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p"));
+    const weir_dataset_build_options options[] = { { .root = root }, { .root = root, .tar = true } };
+    static const char *const paths[] = { "named/http:/u:p@run/x?token=%d.mp4",
+                                         "named/s.tar!http:/u:p@run/x?token=%d.mp4" };
+    for (int is_tar = 0; is_tar < 2; is_tar++) {
+        unlink(index);
+        assert_int_equal(build_with(index, &options[is_tar]).num_indexed, 2);
+        weir_dataset *dataset = open_with(index, NULL);
+        assert_int_equal(weir_dataset_count(dataset), 2);
+        assert_string_equal(weir_dataset_class_name(dataset, 0), "u:p@run");
+        for (int i = 0; i < 2; i++) {
+            char path[128];
+            snprintf(path, sizeof path, paths[is_tar], i + 1);
+            weir_entry *entry = entry_of(dataset, (uint64_t)i);
+            assert_string_equal(entry->path + strlen(entry->path) - strlen(path), path);
+            weir_entry_free(entry);
+        }
+        weir_dataset_close(dataset);
+        assert_int_equal(build_with(index, &options[is_tar]).num_unchanged, 2);
+    }
+}
+
 TEST_CASE(archives_that_cannot_be_used_are_broken_clips)
 {
     const char *root = clips_path("bad_shards");

@@ -82,11 +82,10 @@ int weir__build_commit(index_build *self)
 }
 
 /* Writes the name of the file's folder to `label`; "" = none. */
-static const char *folder_label(const index_build *self, const weir_item *item, char *label, size_t size)
+static const char *folder_label(const index_build *self, const weir_probe_result *result, char *label, size_t size)
 {
-    const weir_probe_result *result = item->data;
-    const char *first = result->archive_length ? item->label + result->archive_length + 1 /* after the '!' */
-                                               : item->label + self->look.root_length;
+    const char *first = result->archive_length ? result->path + result->archive_length + 1 /* after the '!' */
+                                               : result->path + self->look.root_length;
     const char *end = strrchr(first, '/');
     if (!end)
         return "";
@@ -95,13 +94,6 @@ static const char *folder_label(const index_build *self, const weir_item *item, 
         start--;
     snprintf(label, size, "%.*s", (int)(end - start), start);
     return label;
-}
-
-/* Not the label, which hides what is secret in a URL: clips are opened by their path. */
-static const char *path_of(const index_build *self, const weir_item *item)
-{
-    bool is_listed = !self->options->root && !self->options->tar;
-    return is_listed ? self->look.groups.paths[item->seq] : item->label + self->look.root_length;
 }
 
 static int put_packets(index_build *self, int64_t row, const weir_probe_result *result)
@@ -130,8 +122,8 @@ static int put_row(index_build *self, const weir_item *item, size_t occurrence)
     sqlite3_stmt *statement = self->put_clip;
     char label[256];
     const listed_row *listed = weir__path_groups_row(&self->look.groups, item->seq, occurrence);
-    const char *text = self->options->labels ? listed->label : folder_label(self, item, label, sizeof label);
-    sqlite3_bind_text(statement, 1, path_of(self, item), -1, SQLITE_STATIC);
+    const char *text = self->options->labels ? listed->label : folder_label(self, result, label, sizeof label);
+    sqlite3_bind_text(statement, 1, result->path + self->look.root_length, -1, SQLITE_STATIC);
     if (*text)
         sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
     else
@@ -202,12 +194,11 @@ int weir__build_put_broken_archives(index_build *self)
     int rc = WEIR_OK;
     for (size_t i = 0; rc == WEIR_OK && i < self->members.num_broken; i++) {
         const broken_archive *broken = &self->members.broken[i];
-        weir_probe_result result = { .size_bytes = -1, .error = broken->error };
+        weir_probe_result result = { .size_bytes = -1, .error = broken->error, .path = broken->path };
         if (is_known(self, broken))
             self->progress.num_unchanged++;
         else
-            rc = weir__build_put_clip(self,
-                                      &(weir_item){ .data = &result, .label = broken->path, .seq = broken->number });
+            rc = weir__build_put_clip(self, &(weir_item){ .data = &result, .seq = broken->number });
     }
     return rc;
 }

@@ -29,6 +29,7 @@ void weir_probe_result_release(void *data, void *self)
     if (!result)
         return;
     free(result->packets);
+    free(result->path);
     free(result);
 }
 
@@ -198,8 +199,12 @@ static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     const char *path = weir__input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_probe_result *result = calloc(1, sizeof *result);
-    if (!result)
+    if (result)
+        result->path = strdup(path);
+    if (!result || !result->path) {
+        weir_probe_result_free(result);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
 
     worker->task = task;
     weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
@@ -213,7 +218,7 @@ static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     *out = (weir_item){
         .data = result,
         .release = weir_probe_result_release,
-        .size_bytes = sizeof *result + result->packets_bytes,
+        .size_bytes = sizeof *result + result->packets_bytes + strlen(path) + 1,
     };
     return WEIR_OK;
 }

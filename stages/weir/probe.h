@@ -62,6 +62,8 @@ typedef struct weir_probe_result {
     size_t packets_bytes;
     uint64_t archive_length; /* as in weir_entry, if the input is one */
     int64_t offset;
+    char *
+        path; /* of the input, as it was opened; of a weir_bytes its name. The label of the item may hide a part of it */
 } weir_probe_result;
 
 /* The type of items whose data is a weir_probe_result. */
