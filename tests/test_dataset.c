@@ -704,6 +704,18 @@ TEST_CASE(archives_that_cannot_be_used_are_broken_clips)
     assert_non_null(strstr(all, "packed.tar: not a plain tar archive; unpack a compressed one first"));
 }
 
+static bool has_bytes(const char *path, const char *wanted)
+{
+    FILE *file = fopen(path, "rb");
+    static char bytes[1 << 20];
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_in_range(size, 1, sizeof bytes - 1);
+    return memmem(bytes, size, wanted, strlen(wanted)) != NULL;
+}
+
+/* And what it had of URLs does not stay in its free pages. */
 TEST_CASE(an_index_of_an_older_version_is_made_anew_by_the_next_build)
 {
     const char *root = make_tree("older"), *index = clips_path("older.weir");
@@ -713,13 +725,17 @@ TEST_CASE(an_index_of_an_older_version_is_made_anew_by_the_next_build)
     sqlite3 *db;
     assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db,
-                                  "DROP TABLE clip; CREATE TABLE clip (path TEXT UNIQUE); PRAGMA user_version = 2",
+                                  "DROP TABLE clip; CREATE TABLE clip (path TEXT UNIQUE); PRAGMA user_version = 3;"
+                                  "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+                                  " INSERT INTO clip SELECT 'http://u:s3cr3t@h/' || i FROM n",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
+    assert_true(has_bytes(index, "s3cr3t"));
     assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_EDATA);
     assert_non_null(strstr(error.message, "run weir index again"));
     assert_int_equal(build_with(index, &(weir_dataset_build_options){ .root = root }).num_indexed, 5);
+    assert_false(has_bytes(index, "s3cr3t"));
     assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_OK);
     weir_dataset_close(dataset);
 }

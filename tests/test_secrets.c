@@ -13,6 +13,7 @@
 
 #include "tests/test_case.h"
 
+#include <weir/dataset.h>
 #include <weir/item.h>
 #include <weir/status.h>
 
@@ -359,8 +360,7 @@ static int stop_server(void **state)
 /* What the test itself writes may hold them. */
 static bool is_input(const char *name)
 {
-    return strcmp(name, "urls.txt") == 0 || strcmp(name, "words.txt") == 0 || strcmp(name, "list.m3u8") == 0 ||
-           strncmp(name, "index.weir", 10) == 0;
+    return strcmp(name, "urls.txt") == 0 || strcmp(name, "words.txt") == 0 || strcmp(name, "list.m3u8") == 0;
 }
 
 /* Fails if a file of the test's folder holds a secret. Compressed ones have been unpacked. */
@@ -493,6 +493,119 @@ TEST_CASE(a_resumed_run_counts_files_that_are_listed_twice)
     expect_left(1, "clip.mp4 clip.mp4 clip.mp4 --resume twice.db");
     expect_left(0, "clip.mp4 --resume twice.db");
 }
+
+/* ---- the index ---- */
+
+enum { NUM_SIGNED = 4 };
+
+/* Three objects, one of them twice, in their order in an index. */
+static void sign_urls(char urls[NUM_SIGNED][256], const char *paths[NUM_SIGNED], int signature)
+{
+    static const char *const objects[NUM_SIGNED] = { "404/x.mp4?", "good/clip.mp4?", "old/clip.mp4?part=1&",
+                                                     "old/clip.mp4?part=1&" };
+    for (int i = 0; i < NUM_SIGNED; i++) {
+        snprintf(urls[i], sizeof urls[i],
+                 "http://u:s3cr3t@127.0.0.1:%d/%sX-Amz-Date=%dT0&X-Amz-Signature=s3cr3t/%d/x", port, objects[i],
+                 signature, signature);
+        paths[i] = urls[i];
+    }
+}
+
+static weir_dataset_progress build_index(const char *const *paths, size_t num_paths)
+{
+    weir_dataset_progress progress;
+    weir_error error = { 0 };
+    const weir_dataset_build_options options = { .paths = paths, .num_paths = num_paths };
+    if (weir_dataset_build(clips_path("signed.weir"), &options, &progress, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return progress;
+}
+
+static int open_index(const char *const *paths, size_t num_paths, weir_dataset **dataset, weir_error *error)
+{
+    *error = (weir_error){ 0 };
+    return weir_dataset_open(clips_path("signed.weir"),
+                             &(weir_dataset_options){ .paths = paths, .num_paths = num_paths }, dataset, error);
+}
+
+/* The clips are those of the list, by its addresses. */
+static uint64_t expect_clips(const char *const *paths, size_t num_paths)
+{
+    weir_dataset *dataset;
+    weir_error error;
+    if (open_index(paths, num_paths, &dataset, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(weir_dataset_count(dataset), num_paths - 1); /* without that of /404/ */
+    assert_int_equal(weir_dataset_num_classes(dataset), 2);
+    assert_string_equal(weir_dataset_class_name(dataset, 0), "good"); /* not a part of a secret */
+    assert_string_equal(weir_dataset_class_name(dataset, 1), "old");
+    weir_sampler_items items = weir_dataset_items(dataset);
+    for (uint64_t i = 0; i + 1 < num_paths; i++) {
+        weir_entry *entry = weir_entry_new();
+        entry->number = i;
+        assert_int_equal(items.fill(items.self, entry, NULL), WEIR_OK);
+        assert_string_equal(entry->path, paths[i + 1]);
+        weir_entry_free(entry);
+    }
+    uint64_t fingerprint = weir_dataset_fingerprint(dataset);
+    weir_dataset_close(dataset);
+    return fingerprint;
+}
+
+static int count_shown(void *count, const weir_dataset_cell *cells, size_t num_cells)
+{
+    for (size_t i = 0; i < num_cells; i++)
+        *(int *)count += strcmp(cells[i].name, "path") == 0 && strstr(cells[i].text, "http://***@127.0.0.1:") &&
+                         strstr(cells[i].text, "X-Amz-Date=2T0&X-Amz-Signature=***");
+    return WEIR_OK;
+}
+
+TEST_CASE(an_index_has_objects_and_neither_signatures_nor_secrets)
+{
+    char urls[NUM_SIGNED][256];
+    const char *paths[NUM_SIGNED];
+    weir_dataset *dataset;
+    weir_error error;
+    int num_shown = 0;
+    sign_urls(urls, paths, 1);
+    assert_int_equal(build_index(paths, NUM_SIGNED).num_indexed, 3);
+    uint64_t fingerprint = expect_clips(paths, NUM_SIGNED);
+    sign_urls(urls, paths, 2);
+    weir_dataset_progress progress = build_index(paths, NUM_SIGNED);
+    assert_int_equal(progress.num_total, 3);
+    assert_int_equal(progress.num_removed, 0);
+    assert_int_equal(
+        weir_dataset_ask(clips_path("signed.weir"), WEIR_DATASET_CLIPS, NULL, count_shown, &num_shown, &error),
+        WEIR_OK);
+    assert_int_equal(num_shown, NUM_SIGNED);
+    assert_true(expect_clips(paths, NUM_SIGNED) == fingerprint);
+    sign_urls(urls, paths, 3);
+    assert_true(expect_clips(paths, NUM_SIGNED) == fingerprint); /* signed after the build */
+    expect_no_secret();
+
+    assert_int_equal(open_index(NULL, 0, &dataset, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "set weir_dataset_options.paths to the list"));
+    assert_int_equal(open_index(paths, 2, &dataset, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "/old/clip.mp4?part=1&X-Amz-Date=2T0&X-Amz-Signature=***: an index"));
+    assert_null(strstr(error.message, mark));
+    snprintf(urls[3], sizeof urls[3], "http://127.0.0.1:%d/old/clip.mp4?part=2", port); /* another object */
+    assert_int_equal(build_index(paths, NUM_SIGNED).num_indexed, 4);
+    assert_true(expect_clips(paths, NUM_SIGNED) != fingerprint);
+}
+
+/* "key" may name the object; who has the index, but not the user's key, cannot find it. */
+TEST_CASE(an_index_tells_object_keys_apart_in_every_run)
+{
+    expect(0, "weir index $at/good/clip.mp4?key=s3cr3t/1 $at/good/clip.mp4?key=s3cr3t/2 -o keys.weir 2>keys.err");
+    expect(0, "weir index $at/good/clip.mp4?key=s3cr3t/2 $at/good/clip.mp4?key=s3cr3t/1 -o keys.weir 2>keys.err");
+    expect(0, "grep -q '^keys.weir: 2 files: .* 0 removed$' keys.err && weir index keys.weir --json | "
+              "grep -q '\"clips\": 2,'");
+    expect(0, "mv state state-kept; weir index $at/good/clip.mp4?key=s3cr3t/2 -o keys.weir 2>keys.err; "
+              "rm -r state; mv state-kept state; grep -q ' 1 read, .* 2 removed$' keys.err"); /* another user's key */
+    expect_no_secret();
+}
+
+/* ---- names of files ---- */
 
 /* Hidden values, signatures and folders above: what is one item more is one file more. */
 TEST_CASE(each_item_is_written_to_a_file_of_its_own)

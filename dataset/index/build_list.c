@@ -7,7 +7,9 @@
 
 #include <weir/bytes.h>
 #include <weir/clock.h>
+#include <weir/item.h>
 
+#include "common/redact.h"
 #include "dataset/index/index_file.h"
 
 /* ---- rows of the index that were met ---------------------------------------------------------------------------- */
@@ -38,24 +40,75 @@ bool weir__seen_rows_has(const seen_rows *seen, int64_t row)
 static int compare_rows(const void *a, const void *b)
 {
     const listed_row *one = a, *other = b;
-    int order = strcmp(one->path, other->path);
+    int order = strcmp(one->identity, other->identity);
     return order ? order : (one->place > other->place) - (one->place < other->place);
 }
 
-static int read_rows(const weir_dataset_build_options *options, listed_row *rows, weir_error *error)
+static int check_row(const listed_row *row, bool is_archive, weir_error *error)
+{
+    if (!row->path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "path %zu of the list is NULL", row->place);
+    if (row->start_ns < 0 || row->end_ns < 0 || (row->end_ns && row->end_ns <= row->start_ns))
+        return weir_error_set(error, WEIR_EINVAL, 0, "%s: its start is negative, or not before its end", row->path);
+    if (is_archive && weir__is_url(row->path))
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "%s: archives are not read from URLs; download it first (a file of that name: ./NAME)",
+                              row->path);
+    return WEIR_OK;
+}
+
+/* Only what differs needs memory. NULL = out of memory. */
+static const char *keep_text(char *text, const char *path)
+{
+    bool is_same = text && strcmp(text, path) == 0;
+    if (is_same)
+        free(text);
+    return is_same ? path : text;
+}
+
+static void free_text(const char *text, const char *path)
+{
+    if (text != path)
+        free((void *)(uintptr_t)text);
+}
+
+static int read_rows(path_groups *groups, const weir_dataset_build_options *options, weir_error *error)
 {
     for (size_t i = 0; i < options->num_paths; i++) {
         const char *label = options->labels ? options->labels[i] : NULL;
-        listed_row row = { options->paths[i], label ? label : "", options->starts_ns ? options->starts_ns[i] : 0,
-                           options->ends_ns ? options->ends_ns[i] : 0, i };
-        if (!row.path)
-            return weir_error_set(error, WEIR_EINVAL, 0, "path %zu of the list is NULL", i);
-        if (row.start_ns < 0 || row.end_ns < 0 || (row.end_ns && row.end_ns <= row.start_ns))
-            return weir_error_set(error, WEIR_EINVAL, 0, "%s: its start is negative, or not before its end",
-                                  row.path);
-        rows[i] = row;
+        listed_row row = { .path = options->paths[i],
+                           .label = label ? label : "",
+                           .start_ns = options->starts_ns ? options->starts_ns[i] : 0,
+                           .end_ns = options->ends_ns ? options->ends_ns[i] : 0,
+                           .place = i };
+        int rc = check_row(&row, options->tar, error);
+        if (rc != WEIR_OK)
+            return rc;
+        row.identity = options->tar ? row.path : keep_text(weir_identity_of(row.path), row.path);
+        if (!row.identity)
+            return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+        groups->rows[groups->num_rows++] = row;
     }
-    qsort(rows, options->num_paths, sizeof *rows, compare_rows);
+    qsort(groups->rows, groups->num_rows, sizeof *groups->rows, compare_rows);
+    return WEIR_OK;
+}
+
+static const char *hide_path(const char *path)
+{
+    char *copy = strdup(path);
+    weir__address_redact(copy);
+    return keep_text(copy, path);
+}
+
+static int add_group(path_groups *groups, size_t start, bool is_archive, weir_error *error)
+{
+    const char *path = groups->rows[start].path;
+    const char *shown = is_archive ? path : hide_path(path);
+    if (!shown)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    groups->paths[groups->num_groups] = path;
+    groups->shown[groups->num_groups] = shown;
+    groups->starts[groups->num_groups++] = start;
     return WEIR_OK;
 }
 
@@ -67,24 +120,27 @@ int weir__path_groups_read(path_groups *groups, const weir_dataset_build_options
     groups->rows = malloc((num_rows + 1) * sizeof *groups->rows);
     groups->starts = malloc((num_rows + 1) * sizeof *groups->starts);
     groups->paths = malloc((num_rows + 1) * sizeof *groups->paths);
-    if (!groups->rows || !groups->starts || !groups->paths)
+    groups->shown = malloc((num_rows + 1) * sizeof *groups->shown);
+    if (!groups->rows || !groups->starts || !groups->paths || !groups->shown)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int rc = read_rows(options, groups->rows, error);
-    for (size_t i = 0; rc == WEIR_OK && i < num_rows; i++) {
-        if (i > 0 && strcmp(groups->rows[i - 1].path, groups->rows[i].path) == 0)
-            continue;
-        groups->paths[groups->num_groups] = groups->rows[i].path;
-        groups->starts[groups->num_groups++] = i;
-    }
+    int rc = read_rows(groups, options, error);
+    for (size_t i = 0; rc == WEIR_OK && i < num_rows; i++)
+        if (i == 0 || strcmp(groups->rows[i - 1].identity, groups->rows[i].identity) != 0)
+            rc = add_group(groups, i, options->tar, error);
     groups->starts[groups->num_groups] = num_rows;
     return rc;
 }
 
 void weir__path_groups_free(path_groups *groups)
 {
+    for (size_t i = 0; i < groups->num_rows; i++)
+        free_text(groups->rows[i].identity, groups->rows[i].path);
+    for (size_t i = 0; i < groups->num_groups; i++)
+        free_text(groups->shown[i], groups->paths[i]);
     free(groups->rows);
     free(groups->starts);
     free(groups->paths);
+    free(groups->shown);
 }
 
 size_t weir__path_groups_count(const path_groups *groups, uint64_t group)
@@ -96,6 +152,22 @@ const listed_row *weir__path_groups_row(const path_groups *groups, uint64_t grou
 {
     static const listed_row whole_file = { .label = "" };
     return groups->rows ? &groups->rows[groups->starts[group] + occurrence] : &whole_file;
+}
+
+/* Are the files addresses of a list, which may be signed? */
+static bool has_addresses(const build_look *look)
+{
+    return look->groups.rows && !look->options->tar;
+}
+
+clip_name weir__build_name(const build_look *look, uint64_t group, const char *path)
+{
+    const path_groups *groups = &look->groups;
+    if (!has_addresses(look))
+        return (clip_name){ .identity = path + look->root_length, .path = path + look->root_length };
+    return (clip_name){ .identity = groups->rows[groups->starts[group]].identity,
+                        .path = groups->shown[group],
+                        .is_redacted = groups->shown[group] != groups->paths[group] };
 }
 
 /* ---- what is unchanged ------------------------------------------------------------------------------------------ */
@@ -130,18 +202,42 @@ static bool is_unchanged(sqlite3_stmt *find, const char *path, const weir_entry 
            sqlite3_column_int64(find, 2) == file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
 }
 
+/* Is the row stored under the same path? If not, the file is listed under another signature, of which the path shows the
+   date; or the index has been changed. */
+static bool has_same_path(sqlite3_stmt *find, const clip_name *name)
+{
+    return strcmp(weir__index_text(find, 8), name->path) == 0 && sqlite3_column_int(find, 9) == name->is_redacted;
+}
+
+static void note_renamed(build_look *self, uint64_t group)
+{
+    renamed_groups *renamed = &self->renamed;
+    bool is_full = (renamed->num_groups & (renamed->num_groups - 1)) == 0; /* a power of two, or 0 */
+    size_t max_groups = renamed->num_groups ? 2 * renamed->num_groups : 1;
+    uint64_t *groups = is_full ? realloc(renamed->groups, max_groups * sizeof *groups) : renamed->groups;
+    self->is_out_of_memory |= !groups;
+    if (!groups)
+        return;
+    groups[renamed->num_groups++] = group;
+    renamed->groups = groups;
+}
+
 static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     build_look *self = (build_look *)(uintptr_t)weir_task_config(task);
     const weir_entry *member = strcmp(in->type, WEIR_TYPE_ENTRY) == 0 ? in->data : NULL;
     const char *path = member ? member->path : in->data;
-    size_t num_rows = weir__path_groups_count(&self->groups, in->seq), num_unchanged = 0;
+    size_t num_rows = weir__path_groups_count(&self->groups, in->seq), num_unchanged = 0, num_renamed = 0;
     assert(path);
-    sqlite3_bind_text(self->find, 1, path + self->root_length, -1, SQLITE_STATIC);
+    const clip_name name = weir__build_name(self, in->seq, path);
+    sqlite3_bind_text(self->find, 1, name.identity, -1, SQLITE_STATIC);
     for (size_t i = 0; i < num_rows && sqlite3_step(self->find) == SQLITE_ROW; i++) {
         self->is_out_of_memory |= !weir__seen_rows_add(&self->seen, sqlite3_column_int64(self->find, 0));
-        num_unchanged += !self->takes_all && is_lasting(sqlite3_column_int(self->find, 5)) &&
+        bool is_renamed = !has_same_path(self->find, &name);
+        num_renamed += is_renamed;
+        num_unchanged += !self->takes_all && (!is_renamed || has_addresses(self)) &&
+                         is_lasting(sqlite3_column_int(self->find, 5)) &&
                          is_same_row(self, weir__path_groups_row(&self->groups, in->seq, i)) &&
                          is_unchanged(self->find, path, member);
     }
@@ -149,6 +245,8 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
     weir_item_move(out, in);
     if (num_unchanged < num_rows)
         return WEIR_OK;
+    if (num_renamed > 0)
+        note_renamed(self, in->seq);
     weir_item_release(out);
     return WEIR_SKIP;
 }

@@ -21,20 +21,37 @@ typedef struct seen_rows {
 
 /* What a list says of a clip. */
 typedef struct listed_row {
-    const char *path;
-    const char *label; /* "" = none */
+    const char *path;     /* the address */
+    const char *identity; /* of it; may be the same text */
+    const char *label;    /* "" = none */
     int64_t start_ns, end_ns;
     size_t place; /* in the list */
 } listed_row;
 
-/* The rows of a list, ordered by path and place. Group i has the path paths[i], and is rows[starts[i]] to before
-   rows[starts[i + 1]]. A folder has no groups. */
+/* The rows of a list, ordered by identity and place. Group i is rows[starts[i]] to before rows[starts[i + 1]]: those of one
+   file, perhaps under several signatures. It is read by the address paths[i], that of its first row, and stored as
+   shown[i]: the same text, unless that has secrets. A folder has no groups. */
 typedef struct path_groups {
     listed_row *rows;
+    size_t num_rows;
     size_t *starts;
     const char **paths;
+    const char **shown;
     size_t num_groups;
 } path_groups;
+
+/* The columns that say which file a clip is. */
+typedef struct clip_name {
+    const char *identity;
+    const char *path;
+    bool is_redacted; /* the path lacks the secrets of the address */
+} clip_name;
+
+/* Files of a list that are unchanged, but are stored under another path. */
+typedef struct renamed_groups {
+    uint64_t *groups;
+    size_t num_groups;
+} renamed_groups;
 
 /* Of the lookup stage: used only by its slot's thread until the pipeline has ended. */
 typedef struct build_look {
@@ -44,7 +61,8 @@ typedef struct build_look {
     seen_rows seen;
     const weir_dataset_build_options *options;
     path_groups groups; /* immutable */
-    bool takes_all;     /* read all files: the index was built with other options */
+    renamed_groups renamed;
+    bool takes_all; /* read all files: the index was built with other options */
     bool is_out_of_memory;
 } build_look;
 
@@ -56,6 +74,10 @@ bool weir__seen_rows_has(const seen_rows *seen, int64_t row);
    point into the options; free them in each case. */
 int weir__path_groups_read(path_groups *groups, const weir_dataset_build_options *options, weir_error *error);
 void weir__path_groups_free(path_groups *groups);
+
+/* Of a file that an item of the source has led to: path is its own, group the item's number. The result points into these
+   or into the groups. Files of folders and members of archives are local, so their paths have no secrets. */
+clip_name weir__build_name(const build_look *look, uint64_t group, const char *path);
 
 /* How many rows a file has, and what the list says of each. In a folder it is one, of the whole file. */
 size_t weir__path_groups_count(const path_groups *groups, uint64_t group);

@@ -9,10 +9,14 @@
 #include <weir/probe.h>
 
 #include "common/hash.h"
+#include "common/redact.h"
 #include "dataset/index/index_file.h"
 
 /* Interval of the transactions. */
 #define WRITE_INTERVAL_NS (1 * WEIR_SECOND)
+
+/* Names of folders have at most 255 bytes. */
+enum { MAX_FOLDER = 256 };
 
 static int fail_build(index_build *self, int code, const char *what)
 {
@@ -24,9 +28,10 @@ int weir__build_prepare(index_build *self)
     static const char put[] =
         "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
         "num_keyframes,"
-        " num_errors, status, library_code, message, archive_length, offset, occurrence, start, end)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (path, occurrence) DO UPDATE SET label = excluded.label, size_bytes = excluded.size_bytes,"
+        " num_errors, status, library_code, message, archive_length, offset, occurrence, start, end, identity,"
+        " is_redacted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (identity, occurrence) DO UPDATE SET path = excluded.path, is_redacted = excluded.is_redacted,"
+        " label = excluded.label, size_bytes = excluded.size_bytes,"
         " mtime_ns = excluded.mtime_ns, codec = excluded.codec, width = excluded.width, height = excluded.height,"
         " duration = excluded.duration, num_frames = excluded.num_frames, num_keyframes = excluded.num_keyframes,"
         " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
@@ -47,8 +52,8 @@ int weir__build_prepare(index_build *self)
     if (rc != WEIR_OK)
         return rc;
     code = sqlite3_prepare_v2(self->look.db,
-                              "SELECT clip_id, size_bytes, mtime_ns, label, offset, status, start, end FROM clip"
-                              " WHERE path = ? ORDER BY occurrence",
+                              "SELECT clip_id, size_bytes, mtime_ns, label, offset, status, start, end, path,"
+                              " is_redacted FROM clip WHERE identity = ? ORDER BY occurrence",
                               -1, &self->look.find, NULL);
     return code == SQLITE_OK ? WEIR_OK : fail_build(self, code, "read");
 }
@@ -81,17 +86,23 @@ int weir__build_commit(index_build *self)
     return weir__index_run(self->db, "COMMIT", self->path, self->error);
 }
 
-/* Writes the name of the file's folder to `label`; "" = none. */
-static const char *folder_label(const index_build *self, const weir_probe_result *result, char *label, size_t size)
+/* Writes the name of the file's folder to `label`; "" = none. That of a URL is in the path of the object, not in its
+   parameters; a host is none. */
+static const char *folder_label(const index_build *self, const weir_item *item, char *label, size_t size)
 {
-    const char *first = result->archive_length ? result->path + result->archive_length + 1 /* after the '!' */
-                                               : result->path + self->look.root_length;
-    const char *end = strrchr(first, '/');
+    const weir_probe_result *result = item->data;
+    const clip_name name = weir__build_name(&self->look, item->seq, result->path);
+    const char *first =
+        result->archive_length ? result->path + result->archive_length + 1 /* after the '!' */ : name.identity;
+    bool is_url = !*self->root && !self->options->tar && weir__is_url(first);
+    const char *end = memrchr(first, '/', is_url ? strcspn(first, "?#") : strlen(first));
     if (!end)
         return "";
     const char *start = end;
     while (start > first && start[-1] != '/')
         start--;
+    if (is_url && start - first >= 2 && start[-2] == '/')
+        return "";
     snprintf(label, size, "%.*s", (int)(end - start), start);
     return label;
 }
@@ -116,18 +127,9 @@ static void bind_seconds(sqlite3_stmt *statement, int at, int64_t time_ns)
         sqlite3_bind_null(statement, at);
 }
 
-static int put_row(index_build *self, const weir_item *item, size_t occurrence)
+/* The columns of the file. */
+static void bind_file(const index_build *self, sqlite3_stmt *statement, const weir_probe_result *result)
 {
-    const weir_probe_result *result = item->data;
-    sqlite3_stmt *statement = self->put_clip;
-    char label[256];
-    const listed_row *listed = weir__path_groups_row(&self->look.groups, item->seq, occurrence);
-    const char *text = self->options->labels ? listed->label : folder_label(self, result, label, sizeof label);
-    sqlite3_bind_text(statement, 1, result->path + self->look.root_length, -1, SQLITE_STATIC);
-    if (*text)
-        sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
-    else
-        sqlite3_bind_null(statement, 2);
     sqlite3_bind_int64(statement, 3, result->size_bytes);
     sqlite3_bind_int64(statement, 4, result->mtime_ns);
     sqlite3_bind_text(statement, 5, result->codec, -1, SQLITE_STATIC);
@@ -139,13 +141,41 @@ static int put_row(index_build *self, const weir_item *item, size_t occurrence)
     sqlite3_bind_int64(statement, 11, (int64_t)result->num_errors);
     sqlite3_bind_int64(statement, 12, result->error.status);
     sqlite3_bind_int64(statement, 13, result->error.library_code);
-    sqlite3_bind_text(statement, 14, result->error.message, -1, SQLITE_STATIC);
+    char message[sizeof result->error.message];
+    memcpy(message, result->error.message, sizeof message);
+    weir__text_redact_about(message, (const char *const *)&result->path, 1);
+    sqlite3_bind_text(statement, 14, message, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int64(statement, 15,
                        result->archive_length ? (int64_t)(result->archive_length - self->look.root_length) : 0);
     sqlite3_bind_int64(statement, 16, result->offset);
+}
+
+/* The columns of a clip in it: what the list says, or the folder. `label` is used until the statement is reset. */
+static void bind_clip(const index_build *self, sqlite3_stmt *statement, const weir_item *item, size_t occurrence,
+                      char label[MAX_FOLDER])
+{
+    const weir_probe_result *result = item->data;
+    const clip_name name = weir__build_name(&self->look, item->seq, result->path);
+    const listed_row *listed = weir__path_groups_row(&self->look.groups, item->seq, occurrence);
+    const char *text = self->options->labels ? listed->label : folder_label(self, item, label, MAX_FOLDER);
+    sqlite3_bind_text(statement, 1, name.path, -1, SQLITE_STATIC);
+    if (*text)
+        sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(statement, 2);
     sqlite3_bind_int64(statement, 17, (int64_t)occurrence);
     bind_seconds(statement, 18, listed->start_ns);
     bind_seconds(statement, 19, listed->end_ns);
+    sqlite3_bind_text(statement, 20, name.identity, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 21, name.is_redacted);
+}
+
+static int put_row(index_build *self, const weir_item *item, size_t occurrence)
+{
+    char label[MAX_FOLDER];
+    sqlite3_stmt *statement = self->put_clip;
+    bind_file(self, statement, item->data);
+    bind_clip(self, statement, item, occurrence, label);
     int code = sqlite3_step(statement);
     int64_t row = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
@@ -156,7 +186,7 @@ static int put_row(index_build *self, const weir_item *item, size_t occurrence)
     self->has_changed = true;
     if (!weir__seen_rows_add(&self->written, row))
         return weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
-    return occurrence == 0 ? put_packets(self, row, result) : WEIR_OK;
+    return occurrence == 0 ? put_packets(self, row, item->data) : WEIR_OK;
 }
 
 /* All rows of the file. */
@@ -176,8 +206,8 @@ int weir__build_put_clip(index_build *self, const weir_item *item)
 static bool is_known(index_build *self, const broken_archive *broken)
 {
     sqlite3_stmt *find = NULL;
-    sqlite3_prepare_v2(self->db, "SELECT clip_id FROM clip WHERE path = ? AND status = ? AND message = ?", -1, &find,
-                       NULL);
+    sqlite3_prepare_v2(self->db, "SELECT clip_id FROM clip WHERE identity = ? AND status = ? AND message = ?", -1,
+                       &find, NULL);
     sqlite3_bind_text(find, 1, broken->path + self->look.root_length, -1, SQLITE_STATIC);
     sqlite3_bind_int64(find, 2, broken->error.status);
     sqlite3_bind_text(find, 3, broken->error.message, -1, SQLITE_STATIC);
@@ -200,6 +230,33 @@ int weir__build_put_broken_archives(index_build *self)
         else
             rc = weir__build_put_clip(self, &(weir_item){ .data = &result, .seq = broken->number });
     }
+    return rc;
+}
+
+static int put_path(index_build *self, sqlite3_stmt *put, uint64_t group)
+{
+    const clip_name name = weir__build_name(&self->look, group, NULL);
+    sqlite3_bind_text(put, 1, name.path, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(put, 2, name.is_redacted);
+    sqlite3_bind_text(put, 3, name.identity, -1, SQLITE_STATIC);
+    int code = sqlite3_step(put);
+    sqlite3_reset(put);
+    self->has_changed = true;
+    return code == SQLITE_DONE ? WEIR_OK : fail_build(self, code, "write to");
+}
+
+int weir__build_put_renamed(index_build *self)
+{
+    const renamed_groups *renamed = &self->look.renamed;
+    sqlite3_stmt *put = NULL;
+    int rc = begin_transaction(self);
+    int code =
+        sqlite3_prepare_v2(self->db, "UPDATE clip SET path = ?, is_redacted = ? WHERE identity = ?", -1, &put, NULL);
+    if (rc == WEIR_OK && code != SQLITE_OK)
+        rc = fail_build(self, code, "write to");
+    for (size_t i = 0; rc == WEIR_OK && i < renamed->num_groups; i++)
+        rc = put_path(self, put, renamed->groups[i]);
+    sqlite3_finalize(put);
     return rc;
 }
 
@@ -230,13 +287,16 @@ static const char number_clips[] =
     "DROP INDEX IF EXISTS clip_by_number;"
     "UPDATE clip SET number = NULL;"
     "UPDATE clip SET number = ordered.number FROM"
-    " (SELECT clip_id, row_number() OVER (ORDER BY path, occurrence) - 1 AS number FROM clip WHERE status = 0) AS "
+    " (SELECT clip_id, row_number() OVER (ORDER BY identity, occurrence) - 1 AS number FROM clip WHERE status = 0) "
+    "AS "
     "ordered"
     " WHERE clip.clip_id = ordered.clip_id;"
     "CREATE UNIQUE INDEX clip_by_number ON clip(number);"
     "DELETE FROM packets WHERE clip_id NOT IN (SELECT clip_id FROM clip);"
     "DELETE FROM class;"
-    "INSERT INTO class SELECT DISTINCT label FROM clip WHERE status = 0 AND label IS NOT NULL;";
+    "INSERT INTO class SELECT DISTINCT label FROM clip WHERE status = 0 AND label IS NOT NULL;"
+    "INSERT OR REPLACE INTO dataset SELECT 'num_redacted', count(*) FROM clip WHERE number IS NOT NULL AND "
+    "is_redacted;";
 
 /* Stores the hash of what is in the rows and the number of clips, so that opening need not scan all clips. */
 static int note_facts(index_build *self)
@@ -246,7 +306,7 @@ static int note_facts(index_build *self)
     uint64_t num_clips = 0;
     char text[32];
     int code = sqlite3_prepare_v2(self->db,
-                                  "SELECT path, size_bytes, label, start, end FROM clip"
+                                  "SELECT identity, size_bytes, label, start, end FROM clip"
                                   " WHERE number IS NOT NULL ORDER BY number",
                                   -1, &all, NULL);
     if (code != SQLITE_OK)

@@ -43,6 +43,9 @@ int weir__build_put_clip(index_build *self, const weir_item *item);
 /* Writes the archives that cannot be used, as clips that cannot. The pipeline has ended. */
 int weir__build_put_broken_archives(index_build *self);
 
+/* Writes the paths of files that are unchanged, but are listed under another signature. The pipeline has ended. */
+int weir__build_put_renamed(index_build *self);
+
 /* Ends the transaction, if there is one. */
 int weir__build_commit(index_build *self);
 

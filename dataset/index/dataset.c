@@ -12,6 +12,7 @@
 #include <weir/struct_copy.h>
 
 #include "common/hash.h"
+#include "dataset/index/addresses.h"
 #include "dataset/index/index_file.h"
 
 typedef struct named_class {
@@ -36,6 +37,7 @@ struct weir_dataset {
     char **classes;       /* sorted, unless the user chose them */
     named_class *by_name; /* the same, sorted */
     uint32_t num_classes;
+    known_addresses addresses;
 
     /* used by one thread at a time */
     sqlite3_stmt *find;
@@ -44,6 +46,11 @@ struct weir_dataset {
 static int fail_read(const weir_dataset *dataset, int code, weir_error *error)
 {
     return weir__index_error(error, dataset->db, code, "read the index", dataset->path);
+}
+
+static int fail_changed(const weir_dataset *dataset, int code, weir_error *error)
+{
+    return weir_error_set(error, WEIR_EDATA, code, "the index %s was changed while it was in use", dataset->path);
 }
 
 static int fail_memory(weir_error *error)
@@ -231,9 +238,38 @@ static int check_complete(const weir_dataset *dataset, weir_error *error)
                                         dataset->path);
 }
 
+/* The index does not have the secrets of URLs: fails if a clip that may be drawn is one whose address is not known. */
+static int check_addresses(const weir_dataset *dataset, const char *condition, weir_error *error)
+{
+    char *number = weir__index_get(dataset->db, "num_redacted");
+    bool has_any = number && strtoull(number, NULL, 10) > 0;
+    free(number);
+    if (!has_any)
+        return WEIR_OK;
+    sqlite3_stmt *all = NULL;
+    char *redacted =
+        sqlite3_mprintf("%.*s AND is_redacted <> 0", (int)(strstr(condition, order_by) - condition), condition);
+    int rc = redacted ? prepare_items(dataset, "identity, path", redacted, &all, error) : fail_memory(error);
+    int code = SQLITE_DONE;
+    while (rc == WEIR_OK && (code = sqlite3_step(all)) == SQLITE_ROW)
+        if (!weir__addresses_find(&dataset->addresses, weir__index_text(all, 0)))
+            rc = weir_error_set(
+                error, WEIR_ENOTFOUND, 0,
+                "%s: an index does not store the secrets of URLs: set weir_dataset_options.paths to the "
+                "list, with the address of this one%s",
+                weir__index_text(all, 1),
+                dataset->addresses.num ? " (and weir_identity_set_key() as for the build)" : "");
+    if (rc == WEIR_OK && code != SQLITE_DONE)
+        rc = fail_read(dataset, code, error);
+    sqlite3_finalize(all);
+    sqlite3_free(redacted);
+    return rc;
+}
+
 static const char find_columns[] =
     "path, size_bytes, mtime_ns, label, (SELECT packets FROM packets JOIN clip AS first USING (clip_id)"
-    " WHERE first.path = clip.path AND first.occurrence = 0), archive_length, offset, start, end";
+    " WHERE first.identity = clip.identity AND first.occurrence = 0), archive_length, offset, start, end, identity,"
+    " is_redacted";
 
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
@@ -246,6 +282,10 @@ static int open_index(weir_dataset *dataset, const weir_dataset_options *options
         rc = check_complete(dataset, error);
     if (rc == WEIR_OK)
         rc = find_dataset_root(dataset, options, error);
+    if (rc == WEIR_OK)
+        rc = weir__addresses_read(&dataset->addresses, options->paths, options->num_paths, error);
+    if (rc == WEIR_OK)
+        rc = check_addresses(dataset, condition, error);
     if (rc == WEIR_OK)
         rc = read_facts(dataset, condition, is_chosen, error);
     if (rc == WEIR_OK)
@@ -292,6 +332,7 @@ void weir_dataset_close(weir_dataset *dataset)
         free(dataset->classes[i]);
     free(dataset->classes);
     free(dataset->by_name);
+    weir__addresses_free(&dataset->addresses);
     sqlite3_finalize(dataset->find);
     sqlite3_close(dataset->db);
     free(dataset->rows);
@@ -347,10 +388,22 @@ static int64_t read_seconds(sqlite3_stmt *row, int column)
     return seconds > 0 && seconds < 9e9 ? (int64_t)(seconds * (double)WEIR_SECOND + 0.5) : 0;
 }
 
+static int make_path(const weir_dataset *dataset, sqlite3_stmt *row, char **path, weir_error *error)
+{
+    bool is_redacted = sqlite3_column_int(row, 10) != 0;
+    const char *address = weir__addresses_find(&dataset->addresses, weir__index_text(row, 9));
+    if (is_redacted && !address)
+        return fail_changed(dataset, 0, error);
+    *path = is_redacted ? strdup(address) : join_path(dataset->root, weir__index_text(row, 0));
+    return *path ? WEIR_OK : fail_memory(error);
+}
+
 static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *error)
 {
     sqlite3_stmt *row = dataset->find;
-    entry->path = join_path(dataset->root, weir__index_text(row, 0));
+    int rc = make_path(dataset, row, &entry->path, error);
+    if (rc != WEIR_OK)
+        return rc;
     entry->size_bytes = sqlite3_column_int64(row, 1);
     entry->mtime_ns = dataset->ignores_mtime ? 0 : sqlite3_column_int64(row, 2);
     int64_t archive_length = sqlite3_column_int64(row, 5);
@@ -362,7 +415,7 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
     const void *packets = sqlite3_column_blob(row, 4);
     entry->packets_bytes = packets ? (size_t)sqlite3_column_bytes(row, 4) : 0;
     entry->packets = packets ? malloc(entry->packets_bytes) : NULL;
-    if (!entry->path || (packets && !entry->packets))
+    if (packets && !entry->packets)
         return fail_memory(error);
     if (packets)
         memcpy(entry->packets, packets, entry->packets_bytes);
@@ -382,7 +435,7 @@ static int fill_entry(void *self, weir_entry *entry, weir_error *error)
     if (code == SQLITE_ROW)
         rc = fill_from_row(dataset, entry, error);
     else if (code == SQLITE_DONE)
-        rc = weir_error_set(error, WEIR_EDATA, 0, "the index %s was changed while it was in use", dataset->path);
+        rc = fail_changed(dataset, 0, error);
     else
         rc = fail_read(dataset, code, error);
     sqlite3_reset(dataset->find);
@@ -408,8 +461,7 @@ static int read_label_classes(weir_dataset *dataset, uint32_t *classes, weir_err
         }
         code = sqlite3_step(all);
         if (code != SQLITE_ROW)
-            rc = weir_error_set(error, WEIR_EDATA, code, "the index %s was changed while it was in use",
-                                dataset->path);
+            rc = fail_changed(dataset, code, error);
         else
             classes[i] = (uint32_t)class_of(dataset, (const char *)sqlite3_column_text(all, 0));
         if (rc == WEIR_OK && classes[i] == UINT32_MAX)

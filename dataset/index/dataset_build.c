@@ -133,6 +133,8 @@ static int run_pipeline(index_build *self)
         rc = check_failures(self, pipeline);
     if (rc == WEIR_OK)
         rc = weir__build_put_broken_archives(self);
+    if (rc == WEIR_OK)
+        rc = weir__build_put_renamed(self);
     weir_pipeline_free(pipeline);
     self->progress.num_unreadable_folders = self->listed.unreadable_folders;
     if (rc != WEIR_OK)
@@ -196,6 +198,7 @@ static void free_build(index_build *self)
     weir__build_free_statements(self);
     sqlite3_close(self->db);
     weir__build_members_free(&self->members);
+    free(self->look.renamed.groups);
     free(self->look.seen.bits);
     free(self->written.bits);
     free(self->root);

@@ -12,25 +12,28 @@
 
 /* "weix" */
 #define APPLICATION "2003134840"
-enum { VERSION = 3, BUSY_MS = 10000 };
+enum { VERSION = 4, BUSY_MS = 10000 };
 
-/* What an older version has is made anew: all files are read again. The packets are in a separate table, so that a scan
-   of the clips does not read them. */
+/* What an older version has is made anew: all files are read again. It may have secrets of URLs, which must not stay in
+   free pages. The packets are in a separate table, so that a scan of the clips does not read them. */
 static const char schema[] =
+    "PRAGMA secure_delete = ON;"
     "BEGIN IMMEDIATE;"
     "DROP TABLE IF EXISTS clip; DROP TABLE IF EXISTS class; DROP TABLE IF EXISTS packets;"
     "CREATE TABLE IF NOT EXISTS dataset (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "DELETE FROM dataset WHERE key <> 'root';"
     "CREATE TABLE clip ("
     " clip_id INTEGER PRIMARY KEY,"
-    " number INTEGER,"              /* in the order of (path, occurrence); NULL = broken, or not numbered yet */
-    " path TEXT NOT NULL,"          /* relative to the root, if there is one */
-    " occurrence INTEGER NOT NULL," /* among the rows of a list that have this path, from 0 */
-    " label TEXT,"                  /* NULL = none */
-    " start REAL,"                  /* s; NULL = the start of the file */
-    " end REAL,"                    /* NULL = the end of the file */
-    " size_bytes INTEGER NOT NULL," /* from here on, of the file. -1 = unknown */
-    " mtime_ns INTEGER NOT NULL,"   /* since 1970 */
+    " number INTEGER,"               /* in the order of (identity, occurrence); NULL = broken, or not numbered yet */
+    " identity TEXT NOT NULL,"       /* the address of weir_identity; of files in a folder relative to the root */
+    " occurrence INTEGER NOT NULL,"  /* among the rows of a list that have this identity, from 0 */
+    " path TEXT NOT NULL,"           /* relative to the root, if there is one; of a URL without its secrets */
+    " is_redacted INTEGER NOT NULL," /* 1 = the path had secrets: its address is in the list */
+    " label TEXT,"                   /* NULL = none */
+    " start REAL,"                   /* s; NULL = the start of the file */
+    " end REAL,"                     /* NULL = the end of the file */
+    " size_bytes INTEGER NOT NULL,"  /* from here on, of the file. -1 = unknown */
+    " mtime_ns INTEGER NOT NULL,"    /* since 1970 */
     " codec TEXT NOT NULL,"
     " width INTEGER NOT NULL,"
     " height INTEGER NOT NULL,"
@@ -43,11 +46,11 @@ static const char schema[] =
     " message TEXT NOT NULL,"
     " archive_length INTEGER NOT NULL," /* see weir_entry */
     " offset INTEGER NOT NULL,"
-    " UNIQUE (path, occurrence));"
+    " UNIQUE (identity, occurrence));"
     "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
-    "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);" /* of the path's occurrence 0 */
+    "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);" /* of the identity's occurrence 0 */
     "PRAGMA application_id = " APPLICATION ";"
-    "PRAGMA user_version = 3;"
+    "PRAGMA user_version = 4;"
     "COMMIT;";
 
 static int status_of(int code)

@@ -10,8 +10,13 @@
  *         .items = weir_dataset_items(dataset),
  *     };
  *
- * Clips are numbered in the byte order of their paths, without broken ones: the same files have the same numbers on
- * every machine. A list may have several clips of the same file; these follow each other in the order of the list. The tables, for plain SQL, are in docs/scale.md.
+ * Clips are numbered in the byte order of their identities (weir_item_identity(); of local files, their paths), without
+ * broken ones: the same files have the same numbers on every machine. A list may have several clips of the same file; these
+ * follow each other in the order of the list. The tables, for plain SQL, are in docs/scale.md.
+ *
+ * A URL is the same clip under each signature, and its secrets are not stored: weir_dataset_options.paths gives the
+ * addresses again. Identities of URLs with hidden values that may name the object (?key=clips/1.mp4) need the same
+ * weir_identity_set_key() for each build and for opening.
  */
 #ifndef WEIR_DATASET_H
 #define WEIR_DATASET_H
@@ -46,7 +51,9 @@ typedef struct weir_dataset_progress {
 typedef struct weir_dataset_build_options {
     const char *root; /* a folder; paths are kept relative to it (NULL = paths) */
     const char *glob; /* a pattern for the file names below root, as in file_names.h (NULL = WEIR_VIDEO_FILES) */
-    const char *const *paths; /* files or URLs; a file that is listed several times is several clips (NULL = root) */
+    /* files or URLs; a file that is listed several times is several clips, and read once, by the first of its
+       addresses (NULL = root) */
+    const char *const *paths;
     /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
     const char *const *labels;
     size_t num_paths;
@@ -102,6 +109,11 @@ typedef struct weir_dataset_options {
     size_t num_classes;
     const char *root;  /* the folder of the clips (NULL = where it was when the index was built) */
     bool ignore_mtime; /* for a copy without modification times: compare only sizes to detect changed files */
+    /* addresses of the clips that are URLs with secrets, which the index does not have: the list of the build, or the same
+       objects under new signatures, in any order; other paths may be among them. Copied, where needed (NULL = there is
+       no such URL) */
+    const char *const *paths;
+    size_t num_paths;
 } weir_dataset_options;
 
 WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_options *options, size_t options_size,
@@ -109,7 +121,7 @@ WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_option
 
 /*
  * WEIR_OK, or *dataset is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such file, no clip matches the
- * condition, a class without clips, no such root), WEIR_EINVAL (a condition that is not valid SQL), WEIR_EDATA (not
+ * condition, a class without clips, no such root, a URL whose address is not among the paths), WEIR_EINVAL (a condition that is not valid SQL), WEIR_EDATA (not
  * an index, or an incomplete one), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. options may be NULL.
  */
 static inline int weir_dataset_open(const char *path, const weir_dataset_options *options, weir_dataset **dataset,
@@ -124,7 +136,8 @@ WEIR_API void weir_dataset_close(weir_dataset *dataset);
 /* The number of clips, without broken ones. NULL is 0. */
 WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 
-/* A hash of the contents (paths, sizes, labels, starts and ends, conditions): a different value means different items. NULL is 0. */
+/* A hash of the contents (identities, sizes, labels, starts and ends, conditions): a different value means different items.
+   NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
 
 /* For weir_sampler_source_config.items: from then on only the pipeline may use the dataset. */
@@ -147,7 +160,7 @@ typedef enum weir_dataset_question {
     WEIR_DATASET_CODECS,      /* codec, width, height, clips, frames, duration */
     WEIR_DATASET_DURATIONS,   /* from, to (s; powers of two), clips, duration */
     WEIR_DATASET_BROKEN,      /* path, size_bytes, status, message; includes damaged files that can be used */
-    WEIR_DATASET_CLIPS,       /* path and all other columns */
+    WEIR_DATASET_CLIPS,       /* path (of a URL, without its secrets) and the other columns */
 } weir_dataset_question;
 
 /* One cell of an answer. */

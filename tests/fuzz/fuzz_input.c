@@ -88,10 +88,12 @@ static void make_index(void)
         "'7');"
         "INSERT INTO class VALUES ('cat'), ('dog');"
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
-        " INSERT INTO clip (number, path, occurrence, label, size_bytes, mtime_ns, codec, width, height, duration,"
+        " INSERT INTO clip (number, identity, is_redacted, path, occurrence, label, size_bytes, mtime_ns, codec, "
+        "width, height, duration,"
         " num_frames, num_keyframes, num_errors, status, library_code, message, archive_length, offset) SELECT iif(i "
         "% 5, i - i / 5, NULL),"
-        " format('%02d.mp4', i), 0, iif(i % 2, 'cat', 'dog'), 1000 * i, i, 'h264', 320, 240, 4.5, 120, 10, 0,"
+        " format('%02d.mp4', i), 0, format('%02d.mp4', i), 0, iif(i % 2, 'cat', 'dog'), 1000 * i, i, 'h264', 320, "
+        "240, 4.5, 120, 10, 0,"
         " iif(i % 5, 0, -4), 0, iif(i % 5, '', 'broken'), 0, 0 FROM n;"
         "INSERT INTO packets SELECT clip_id, zeroblob(40) FROM clip;";
     sqlite3 *db;

@@ -191,7 +191,7 @@ static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_c
     to->t = table_begin(stdout, tool_format(to->call), to->columns, num_cells);
 }
 
-/* The index holds whole URLs, as it is what they are opened from; they are not shown. */
+/* Names of files in the index are as they are, but may look like URLs. */
 static void put_words(table *t, const char *words, bool is_address)
 {
     char *shown = memory_copy(words);
@@ -292,6 +292,7 @@ static int build_from_paths(const tool_call *call, const char *db_path)
                                  &list, problem);
     for (int i = 0; !has_labels && i < call->num_words; i++)
         path_list_add(&list, call->words[i], NULL);
+    identity_key_load((const char *const *)list.paths, list.num_paths);
     weir_dataset_build_options options = {
         .paths = (const char *const *)list.paths,
         .labels = has_labels ? (const char *const *)list.labels : NULL,
@@ -337,20 +338,22 @@ const tool_command tool_index = {
     .min_words = 1,
     .max_words = -1,
     .summary = TOOL_INDEX_SUMMARY,
-    .help = "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
-            "size and modification time are not read again; files that no longer exist are removed from the index. "
-            "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
-            "name, or its label in the list.\n\n"
-            "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
-            "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
-            "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
-            "per line. Relative paths are relative to the folder of the list. Each row is a clip, also if several "
-            "have the same file; start and end, in seconds, are kept, and only that part is decoded. Other columns "
-            "are refused.\n\n"
-            "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
-            "SQLite file; for other queries, use its table clip.\n\n"
-            "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
-            "reading the whole file.",
+    .help =
+        "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
+        "size and modification time are not read again; files that no longer exist are removed from the index. "
+        "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
+        "name, or its label in the list.\n\n"
+        "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
+        "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
+        "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
+        "per line. Relative paths are relative to the folder of the list. Each row is a clip, also if several "
+        "have the same file; start and end, in seconds, are kept, and only that part is decoded. Other columns "
+        "are refused. A URL is the same clip under each signature, and its secrets are not stored: a program that "
+        "opens the index gives the list again (weir_dataset_options.paths).\n\n"
+        "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
+        "SQLite file; for other queries, use its table clip.\n\n"
+        "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
+        "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index clips.csv --label-column class\n"
                 "weir index /data/shards --tar -o shards.weir\n"

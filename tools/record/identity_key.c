@@ -81,9 +81,11 @@ static bool make_key(const char *path)
 
 void identity_key_load(const char *const *addresses, size_t num_addresses)
 {
+    static bool was_tried; /* by the thread that reads the command line */
     unsigned char key[WEIR_IDENTITY_KEY_BYTES];
-    if (!needs_key(addresses, num_addresses))
+    if (was_tried || !needs_key(addresses, num_addresses))
         return;
+    was_tried = true;
     char *folder = open_folder();
     int code = errno;
     char *path = folder ? memory_format("%s/identity-key", folder) : NULL;
@@ -91,10 +93,11 @@ void identity_key_load(const char *const *addresses, size_t num_addresses)
     if (is_read)
         weir_identity_set_key(key, sizeof key);
     else
-        fprintf(stderr,
-                "weir: cannot keep a key for hidden values of URLs in %s: %s; a later --resume decodes these files "
-                "again (set XDG_STATE_HOME to a folder that can be written to)\n",
-                path ? path : "~/.local/state/weir", strerror(path ? errno : code));
+        fprintf(
+            stderr,
+            "weir: cannot keep a key for hidden values of URLs in %s: %s; a later run reads these files again, also "
+            "with --resume (set XDG_STATE_HOME to a folder that can be written to)\n",
+            path ? path : "~/.local/state/weir", strerror(path ? errno : code));
     free(path);
     free(folder);
 }
