@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -498,6 +499,12 @@ TEST_CASE(a_resumed_run_counts_files_that_are_listed_twice)
 
 enum { NUM_SIGNED = 4 };
 
+static int64_t size_of(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 ? file.st_size : -1;
+}
+
 /* Three objects, one of them twice, in their order in an index. */
 static void sign_urls(char urls[NUM_SIGNED][256], const char *paths[NUM_SIGNED], int signature)
 {
@@ -552,6 +559,24 @@ static uint64_t expect_clips(const char *const *paths, size_t num_paths)
     return fingerprint;
 }
 
+typedef struct shown_urls {
+    int wanted; /* part of their paths that is not secret */
+    int num;
+} shown_urls;
+
+static int count_urls(void *self, const weir_dataset_cell *cells, size_t num_cells)
+{
+    shown_urls *shown = self;
+    char end[32];
+    snprintf(end, sizeof end, "?sig=***&se=%d", shown->wanted);
+    for (size_t i = 0; i < num_cells; i++)
+        if (strcmp(cells[i].name, "path") == 0)
+            shown->num += strcmp(strchr(cells[i].text, '?'), end) == 0;
+        else if (strcmp(cells[i].name, "size_bytes") == 0)
+            assert_int_equal(cells[i].integer, size_of(clips_path("x.mp4")));
+    return WEIR_OK;
+}
+
 static int count_shown(void *count, const weir_dataset_cell *cells, size_t num_cells)
 {
     for (size_t i = 0; i < num_cells; i++)
@@ -591,6 +616,55 @@ TEST_CASE(an_index_has_objects_and_neither_signatures_nor_secrets)
     snprintf(urls[3], sizeof urls[3], "http://127.0.0.1:%d/old/clip.mp4?part=2", port); /* another object */
     assert_int_equal(build_index(paths, NUM_SIGNED).num_indexed, 4);
     assert_true(expect_clips(paths, NUM_SIGNED) != fingerprint);
+}
+
+/* What a build of signed URLs of a file x.mp4 has to do: one with a tag, two with a date, one with neither. Their signatures
+   are always other ones. */
+static void expect_read(uint64_t num_indexed, uint64_t num_broken)
+{
+    static const char *const servers[] = { "tagged", "to-dated", "dated", "good" };
+    static int signature = 10;
+    char urls[5][128];
+    const char *paths[5];
+    signature++;
+    for (int i = 0; i < 5; i++) { /* the last one again */
+        snprintf(urls[i], sizeof urls[i], "http://127.0.0.1:%d/%s/x.mp4?sig=s3cr3t%d&se=%d", port,
+                 servers[i < 4 ? i : 3], signature, signature);
+        paths[i] = urls[i];
+    }
+    weir_dataset_progress progress;
+    weir_error error = { 0 };
+    const weir_dataset_build_options options = { .paths = paths, .num_paths = 5, .check = WEIR_PROBE_ALL };
+    if (weir_dataset_build(clips_path("versions.weir"), &options, &progress, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(progress.num_found, 4);
+    assert_int_equal(progress.num_indexed, num_indexed);
+    assert_int_equal(progress.num_unchanged, 4 - num_indexed);
+    assert_int_equal(progress.num_broken, num_broken);
+    assert_int_equal(progress.num_removed, 0);
+    shown_urls shown = { .wanted = signature };
+    assert_int_equal(
+        weir_dataset_ask(clips_path("versions.weir"), WEIR_DATASET_CLIPS, NULL, count_urls, &shown, &error), WEIR_OK);
+    assert_int_equal(shown.num, 5);
+}
+
+TEST_CASE(a_url_is_read_again_only_if_its_server_has_another_version)
+{
+    expect(0, "cp clip.mp4 x.mp4");
+    expect_read(4, 0);
+    expect_read(1, 0);
+    expect(0, "printf '\\1' | dd of=x.mp4 bs=1 seek=$(($(stat -c %s x.mp4) - 1)) conv=notrunc status=none");
+    expect_read(2, 0); /* the date says that it is the same */
+    expect_read(1, 0);
+    expect(0, "printf '\\0\\0\\0\\10free' >>x.mp4");
+    expect_read(4, 0);
+    expect_read(1, 0);
+    expect(0, "echo no video >x.mp4");
+    expect_read(4, 4);
+    expect_read(1, 1); /* so is what cannot be used */
+    expect(0, "cp clip.mp4 x.mp4");
+    expect_read(4, 0);
+    expect_no_secret();
 }
 
 /* "key" may name the object; who has the index, but not the user's key, cannot find it. */

@@ -187,19 +187,23 @@ static bool is_lasting(int status)
     return status == WEIR_OK || status == WEIR_EDATA || status == WEIR_EUNSUPPORTED;
 }
 
+typedef enum file_change { FILE_CHANGED, FILE_UNCHANGED, FILE_ASK_SERVER } file_change;
+
 /* A member that a later one of the same name replaces needs no reading either. */
-static bool is_unchanged(sqlite3_stmt *find, const char *path, const weir_entry *member)
+static file_change find_change(sqlite3_stmt *find, const char *path, const weir_entry *member)
 {
     struct stat file;
+    int64_t size_bytes = sqlite3_column_int64(find, 1), mtime_ns = sqlite3_column_int64(find, 2);
+    int64_t offset = sqlite3_column_int64(find, 4);
+    bool is_same = false;
     if (member)
-        return sqlite3_column_int64(find, 2) == member->mtime_ns &&
-               (sqlite3_column_int64(find, 4) > member->offset ||
-                (sqlite3_column_int64(find, 4) == member->offset &&
-                 sqlite3_column_int64(find, 1) == member->size_bytes));
-    if (stat(path, &file) != 0)
-        return false;
-    return sqlite3_column_int64(find, 1) == file.st_size &&
-           sqlite3_column_int64(find, 2) == file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
+        is_same = mtime_ns == member->mtime_ns &&
+                  (offset > member->offset || (offset == member->offset && size_bytes == member->size_bytes));
+    else if (stat(path, &file) == 0)
+        is_same = size_bytes == file.st_size && mtime_ns == file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
+    else if (*weir__index_text(find, 10))
+        return FILE_ASK_SERVER;
+    return is_same ? FILE_UNCHANGED : FILE_CHANGED;
 }
 
 /* Is the row stored under the same path? If not, the file is listed under another signature, of which the path shows the
@@ -222,33 +226,90 @@ static void note_renamed(build_look *self, uint64_t group)
     renamed->groups = groups;
 }
 
+/* NULL = it is a file. */
+static const weir_entry *member_of(const weir_item *item)
+{
+    return strcmp(item->type, WEIR_TYPE_ENTRY) == 0 ? item->data : NULL;
+}
+
+static const char *path_of(const weir_item *item)
+{
+    const weir_entry *member = member_of(item);
+    const char *path = member ? member->path : item->data;
+    assert(path);
+    return path;
+}
+
+/* What the index says of a file. All of its rows are of one version. */
+typedef struct look_result {
+    size_t num_unchanged, num_renamed;
+    char *validator; /* that decides whether they are unchanged; NULL = none */
+    int64_t size_bytes;
+} look_result;
+
+static void look_at_row(build_look *self, const weir_item *in, size_t occurrence, look_result *to)
+{
+    const weir_entry *member = member_of(in);
+    const clip_name name = weir__build_name(self, in->seq, path_of(in));
+    bool is_renamed = !has_same_path(self->find, &name);
+    file_change change = find_change(self->find, path_of(in), member);
+    self->is_out_of_memory |= !weir__seen_rows_add(&self->seen, sqlite3_column_int64(self->find, 0));
+    to->num_renamed += is_renamed;
+    to->num_unchanged += !self->takes_all && (!is_renamed || has_addresses(self)) &&
+                         is_lasting(sqlite3_column_int(self->find, 5)) && change != FILE_CHANGED &&
+                         is_same_row(self, weir__path_groups_row(&self->groups, in->seq, occurrence));
+    if (change != FILE_ASK_SERVER || to->validator)
+        return;
+    to->validator = strdup(weir__index_text(self->find, 10));
+    to->size_bytes = sqlite3_column_int64(self->find, 1);
+    self->is_out_of_memory |= !to->validator;
+}
+
+/* A URL that is read unless its server has the same version. */
+static int make_question(look_result *from, const weir_item *in, weir_item *out)
+{
+    weir_entry *entry = weir_entry_new();
+    char *path = strdup(in->data);
+    if (!entry || !path) {
+        weir_entry_free(entry);
+        free(path);
+        return WEIR_ENOMEM;
+    }
+    entry->path = path;
+    entry->validator = from->validator;
+    entry->size_bytes = from->size_bytes;
+    from->validator = NULL;
+    *out = (weir_item){
+        .data = entry, .release = weir_entry_release, .size_bytes = weir_entry_memory(entry), .type = WEIR_TYPE_ENTRY
+    };
+    return WEIR_OK;
+}
+
+static int pass_on(build_look *self, look_result *from, weir_item *in, weir_item *out)
+{
+    bool is_unchanged = from->num_unchanged == weir__path_groups_count(&self->groups, in->seq);
+    if (is_unchanged && from->num_renamed > 0)
+        note_renamed(self, in->seq); /* if its server has another version, its rows are written anyway */
+    if (is_unchanged)
+        return from->validator ? make_question(from, in, out) : WEIR_SKIP;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
 static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     build_look *self = (build_look *)(uintptr_t)weir_task_config(task);
-    const weir_entry *member = strcmp(in->type, WEIR_TYPE_ENTRY) == 0 ? in->data : NULL;
-    const char *path = member ? member->path : in->data;
-    size_t num_rows = weir__path_groups_count(&self->groups, in->seq), num_unchanged = 0, num_renamed = 0;
-    assert(path);
-    const clip_name name = weir__build_name(self, in->seq, path);
+    look_result found = { 0 };
+    const clip_name name = weir__build_name(self, in->seq, path_of(in));
+    size_t num_rows = weir__path_groups_count(&self->groups, in->seq);
     sqlite3_bind_text(self->find, 1, name.identity, -1, SQLITE_STATIC);
-    for (size_t i = 0; i < num_rows && sqlite3_step(self->find) == SQLITE_ROW; i++) {
-        self->is_out_of_memory |= !weir__seen_rows_add(&self->seen, sqlite3_column_int64(self->find, 0));
-        bool is_renamed = !has_same_path(self->find, &name);
-        num_renamed += is_renamed;
-        num_unchanged += !self->takes_all && (!is_renamed || has_addresses(self)) &&
-                         is_lasting(sqlite3_column_int(self->find, 5)) &&
-                         is_same_row(self, weir__path_groups_row(&self->groups, in->seq, i)) &&
-                         is_unchanged(self->find, path, member);
-    }
+    for (size_t i = 0; i < num_rows && sqlite3_step(self->find) == SQLITE_ROW; i++)
+        look_at_row(self, in, i, &found);
     sqlite3_reset(self->find);
-    weir_item_move(out, in);
-    if (num_unchanged < num_rows)
-        return WEIR_OK;
-    if (num_renamed > 0)
-        note_renamed(self, in->seq);
-    weir_item_release(out);
-    return WEIR_SKIP;
+    int rc = pass_on(self, &found, in, out);
+    free(found.validator);
+    return rc == WEIR_ENOMEM ? weir_task_fail(task, rc, 0, "out of memory") : rc;
 }
 
 #define BOTH WEIR_TYPE_TEXT " " WEIR_TYPE_ENTRY

@@ -29,14 +29,14 @@ int weir__build_prepare(index_build *self)
         "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
         "num_keyframes,"
         " num_errors, status, library_code, message, archive_length, offset, occurrence, start, end, identity,"
-        " is_redacted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " is_redacted, validator) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (identity, occurrence) DO UPDATE SET path = excluded.path, is_redacted = excluded.is_redacted,"
         " label = excluded.label, size_bytes = excluded.size_bytes,"
         " mtime_ns = excluded.mtime_ns, codec = excluded.codec, width = excluded.width, height = excluded.height,"
         " duration = excluded.duration, num_frames = excluded.num_frames, num_keyframes = excluded.num_keyframes,"
         " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
         " message = excluded.message, archive_length = excluded.archive_length, offset = excluded.offset,"
-        " start = excluded.start, end = excluded.end"
+        " start = excluded.start, end = excluded.end, validator = excluded.validator"
         /* members are probed in any order; of those with the same name the last one in the archive counts */
         " WHERE excluded.mtime_ns <> clip.mtime_ns OR excluded.offset >= clip.offset"
         " RETURNING clip_id";
@@ -53,7 +53,7 @@ int weir__build_prepare(index_build *self)
         return rc;
     code = sqlite3_prepare_v2(self->look.db,
                               "SELECT clip_id, size_bytes, mtime_ns, label, offset, status, start, end, path,"
-                              " is_redacted FROM clip WHERE identity = ? ORDER BY occurrence",
+                              " is_redacted, validator FROM clip WHERE identity = ? ORDER BY occurrence",
                               -1, &self->look.find, NULL);
     return code == SQLITE_OK ? WEIR_OK : fail_build(self, code, "read");
 }
@@ -148,6 +148,7 @@ static void bind_file(const index_build *self, sqlite3_stmt *statement, const we
     sqlite3_bind_int64(statement, 15,
                        result->archive_length ? (int64_t)(result->archive_length - self->look.root_length) : 0);
     sqlite3_bind_int64(statement, 16, result->offset);
+    sqlite3_bind_text(statement, 22, result->validator, -1, SQLITE_STATIC); /* NULL is NULL */
 }
 
 /* The columns of a clip in it: what the list says, or the folder. `label` is used until the statement is reset. */
@@ -193,6 +194,10 @@ static int put_row(index_build *self, const weir_item *item, size_t occurrence)
 int weir__build_put_clip(index_build *self, const weir_item *item)
 {
     const weir_probe_result *result = item->data;
+    if (result->is_unchanged) {
+        self->num_unchanged_urls++;
+        return WEIR_OK;
+    }
     size_t num_rows = weir__path_groups_count(&self->look.groups, item->seq);
     int rc = begin_transaction(self);
     for (size_t i = 0; rc == WEIR_OK && i < num_rows; i++)

@@ -26,6 +26,8 @@ typedef struct index_build {
     build_members members;
     weir_directory_counts listed;
     weir_dataset_progress progress;
+    uint64_t num_skipped;        /* by the lookup stage: unchanged */
+    uint64_t num_unchanged_urls; /* that the probe has only opened */
     bool is_in_transaction;
     bool has_changed;
     int64_t next_write_ns, next_tell_ns;
@@ -37,7 +39,7 @@ typedef struct index_build {
 /* The statements of the open index, self->db, and the connection of the lookup stage. */
 int weir__build_prepare(index_build *self);
 
-/* Writes all rows of the file that was probed (a weir_probe_result), within a transaction. */
+/* Writes all rows of the file that was probed (a weir_probe_result), within a transaction; nothing if it is unchanged. */
 int weir__build_put_clip(index_build *self, const weir_item *item);
 
 /* Writes the archives that cannot be used, as clips that cannot. The pipeline has ended. */

@@ -84,7 +84,7 @@ static int write_all(index_build *self, weir_pipeline *pipeline)
         weir_account account;
         if (weir_pipeline_account(pipeline, "look", &account) == WEIR_OK) {
             self->progress.num_found = account.taken;
-            self->progress.num_unchanged = account.skipped;
+            self->num_skipped = account.skipped;
         }
         if (rc == WEIR_OK) {
             rc = weir__build_put_clip(self, &item);
@@ -92,6 +92,7 @@ static int write_all(index_build *self, weir_pipeline *pipeline)
         } else if (rc == WEIR_ETIMEDOUT) {
             rc = WEIR_OK;
         }
+        self->progress.num_unchanged = self->num_skipped + self->num_unchanged_urls;
         if (rc == WEIR_OK && self->is_in_transaction && weir_clock_ns() >= self->next_write_ns)
             rc = weir__build_commit(self);
         if (rc == WEIR_OK && !report_progress(self, false))

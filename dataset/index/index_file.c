@@ -34,6 +34,7 @@ static const char schema[] =
     " end REAL,"                     /* NULL = the end of the file */
     " size_bytes INTEGER NOT NULL,"  /* from here on, of the file. -1 = unknown */
     " mtime_ns INTEGER NOT NULL,"    /* since 1970 */
+    " validator TEXT,"               /* of a URL: what its server says of its version; NULL = nothing */
     " codec TEXT NOT NULL,"
     " width INTEGER NOT NULL,"
     " height INTEGER NOT NULL,"

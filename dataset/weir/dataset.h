@@ -82,7 +82,7 @@ WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build
 
 /*
  * Makes or updates the index at `path`: files whose size and modification time are those of the index are not read
- * again. Results are written once a second; after a stop or a kill the next build continues from there. *result (may
+ * again; nor are URLs whose server says that they are the same (weir_probe_result.validator), which are only opened. Results are written once a second; after a stop or a kill the next build continues from there. *result (may
  * be NULL) is filled in any case.
  * WEIR_OK; WEIR_ESTOPPED; or the failure with *error (may be NULL) filled: WEIR_ENOTFOUND (no such folder),
  * WEIR_EINVAL, WEIR_EDATA (`path` is another kind of file, which is not changed), WEIR_EUNSUPPORTED (an index of a

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <libavutil/avutil.h>
 #include <libavutil/error.h>
@@ -92,10 +93,49 @@ static void catch_line(weir_ffmpeg_log *log, void *source, int level, const char
         emit_line(log);
 }
 
+/* Keeps "NAME: VALUE" if the line of a head has this name and a value in plain ASCII. */
+static bool keep_validator(weir_ffmpeg_log *log, const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    if (strncasecmp(line, name, length) != 0)
+        return false;
+    const char *value = line + length + strspn(line + length, " \t");
+    for (const char *at = value; *at; at++)
+        if (*at < ' ' || *at > '~')
+            return false;
+    int written = snprintf(log->validator, sizeof log->validator, "%s %s", name, value);
+    if (*value && written > 0 && (size_t)written < sizeof log->validator)
+        return true;
+    log->validator[0] = '\0';
+    return false;
+}
+
+/* FFmpeg's line about each line of the head of an answer. An ETag says more than a date. */
+static void note_head(weir_ffmpeg_log *log, const char *line)
+{
+    if (strncmp(line, "HTTP/", strlen("HTTP/")) == 0)
+        log->validator[0] = '\0';
+    bool has_tag = strncmp(log->validator, "ETag:", strlen("ETag:")) == 0;
+    if (!keep_validator(log, line, "ETag:") && !has_tag)
+        keep_validator(log, line, "Last-Modified:");
+}
+
+static void catch_head(weir_ffmpeg_log *log, const char *format, va_list arguments)
+{
+    va_list copy;
+    if (strcmp(format, "header='%s'\n") != 0)
+        return;
+    va_copy(copy, arguments);
+    note_head(log, va_arg(copy, const char *));
+    va_end(copy);
+}
+
 static void log_callback(void *source, int level, const char *format, va_list arguments)
 {
     if (current && (level & 0xff) == AV_LOG_INFO && strncmp(format, "concealing ", strlen("concealing ")) == 0)
         current->num_concealed++;
+    if (current && (level & 0xff) == AV_LOG_TRACE)
+        catch_head(current, format, arguments);
     if (current)
         catch_line(current, source, level & 0xff, format, arguments);
     else
@@ -119,6 +159,7 @@ void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label, const char 
     log->too_wide = log->too_high = 0;
     log->is_cut = false;
     log->first_error[0] = '\0';
+    log->validator[0] = '\0';
     log->line_bytes = 0;
     log->line_is_error = false;
     current = log;
@@ -140,6 +181,11 @@ void weir__ffmpeg_log_step(void)
 const char *weir__ffmpeg_log_reason(void)
 {
     return current ? current->first_error : "";
+}
+
+const char *weir__ffmpeg_log_validator(void)
+{
+    return current ? current->validator : "";
 }
 
 weir_ffmpeg_log *weir__ffmpeg_log_current(void)

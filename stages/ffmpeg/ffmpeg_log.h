@@ -7,6 +7,9 @@
 
 #include <weir/status.h>
 
+/* A longer one is not kept. */
+enum { WEIR_VALIDATOR_BYTES = 200 };
+
 /*
  * Captures what FFmpeg logs on one thread about one file. Lines go to weir_log() at level debug, up to a limit. For
  * each step the first line of FFmpeg's level error is kept, because it is often more specific than the error code
@@ -20,8 +23,9 @@ typedef struct weir_ffmpeg_log {
     char first_error[160];  /* since the last weir__ffmpeg_log_step(); "" = none */
     int too_wide;           /* the last picture of the file over max_pixels; 0 = none */
     int too_high;
-    bool is_cut;    /* the container is longer than the file: Matroska's demuxer then reports the usual end */
-    char line[512]; /* an incomplete line */
+    bool is_cut; /* the container is longer than the file: Matroska's demuxer then reports the usual end */
+    char validator[WEIR_VALIDATOR_BYTES]; /* of the last answer of an HTTP server; "" = none */
+    char line[512];                       /* an incomplete line */
     size_t line_bytes;
     bool line_is_error;
 } weir_ffmpeg_log;
@@ -39,6 +43,13 @@ void weir__ffmpeg_log_step(void);
 
 /* The step's first error; "" = none. */
 const char *weir__ffmpeg_log_reason(void);
+
+/*
+ * What the last answer of an HTTP server says of the file's version, to compare it with that of another time: "ETag: …", else
+ * "Last-Modified: …"; "" = nothing. Also after redirections: then it is what the last server says. FFmpeg has these only in
+ * its log, at level trace (5.1 to 9); if it did not log them any more, nothing would be known of any URL.
+ */
+const char *weir__ffmpeg_log_validator(void);
 
 /* This thread's capture; NULL = none. */
 weir_ffmpeg_log *weir__ffmpeg_log_current(void);

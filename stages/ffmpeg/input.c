@@ -33,6 +33,8 @@ const char *weir__input_choose(weir_input *input, const weir_item *item)
 {
     const weir_entry *entry = entry_of(item);
     weir__input_forget(input);
+    input->known = NULL;
+    input->has_version = false;
     input->bytes = bytes_of(item);
     input->member = entry && entry->archive_length ? entry : NULL;
     if (entry)
@@ -60,6 +62,7 @@ static weir_entry *copy_entry(const weir_entry *entry)
     *copy = *entry;
     copy->packets = NULL;
     copy->packets_bytes = 0;
+    copy->validator = NULL;
     copy->path = entry->path ? strdup(entry->path) : NULL;
     if (copy->path || !entry->path)
         return copy;
@@ -372,6 +375,19 @@ static int fail_url(const weir_input *input, const char *url, int averror, weir_
     return rc == WEIR_OK ? fail_open(averror, error) : rc;
 }
 
+/* WEIR_SKIP: it is the known one. */
+static int note_version(weir_input *input)
+{
+    weir_url_version version = { .size_bytes = FFMAX(avio_size(input->avio), -1) };
+    snprintf(version.validator, sizeof version.validator, "%s", weir__ffmpeg_log_validator());
+    if (!input->has_version)
+        input->version = version;
+    input->has_version = true;
+    bool is_known = input->known && version.validator[0] && version.size_bytes == input->known->size_bytes &&
+                    strcmp(version.validator, input->known->validator) == 0;
+    return is_known ? WEIR_SKIP : WEIR_OK;
+}
+
 static int open_url(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
 {
     char protocol[32];
@@ -394,7 +410,7 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
                         &(AVIOInterruptCB){ .callback = watch_url, .opaque = input }, &options);
     av_dict_free(&options);
     input->is_url = rc >= 0;
-    return rc < 0 ? fail_url(input, path, rc, error) : WEIR_OK;
+    return rc < 0 ? fail_url(input, path, rc, error) : note_version(input);
 }
 
 int weir__input_error(const weir_input *input, int averror)

@@ -17,8 +17,15 @@
 #include <weir/item.h>
 #include <weir/status.h>
 
+#include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/ffmpeg/input_config.h"
 #include "stages/ffmpeg/local_file.h"
+
+/* Which version of a file a URL leads to, as far as its server says. */
+typedef struct weir_url_version {
+    char validator[WEIR_VALIDATOR_BYTES]; /* see weir__ffmpeg_log_validator(); "" = the server says nothing */
+    int64_t size_bytes;                   /* -1 = unknown */
+} weir_url_version;
 
 typedef struct weir_input {
     /* of the next file to open; must not change while it is open */
@@ -30,9 +37,15 @@ typedef struct weir_input {
     bool is_read_again;      /* it may be opened again: the data of a pipe is kept */
     uint64_t max_pipe_bytes; /* limit of that (0 = WEIR_INPUT_PIPE_BYTES) */
     weir_local_host host;    /* with its io_thread set */
+    /* a version that need not be read: weir__input_open() returns WEIR_SKIP if the URL still leads to it (NULL = none) */
+    const weir_url_version *known;
 
     /* kept from file to file */
     weir_local_file kept; /* of a pipe that may be opened again; until weir__input_forget() */
+
+    /* of the item */
+    weir_url_version version; /* when its URL was opened for the first time; if it changes later, it is another one */
+    bool has_version;
 
     /* of the open file */
     weir_local_file file;
@@ -48,8 +61,8 @@ typedef struct weir_input {
     bool is_silent; /* for longer than the limit */
 } weir_input;
 
-/* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is
-   valid as long as the data. */
+/* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, forgets the item before, and returns the
+   path or name, which is valid as long as the data. */
 const char *weir__input_choose(weir_input *input, const weir_item *item);
 
 /* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
@@ -73,8 +86,8 @@ int weir__input_check(const weir_item *item, const weir_entry **entry, weir_erro
 int weir__input_check_whole(const weir_item *item, weir_error *error);
 
 /*
- * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK, or the failure with *error filled; *format
- * is NULL then. Close the format first, then weir__input_close(), whatever the result.
+ * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK; WEIR_SKIP (only with input->known); or the
+ * failure with *error filled; *format is NULL then. Close the format first, then weir__input_close(), whatever the result.
  */
 int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
                      weir_error *error);

@@ -116,7 +116,8 @@
     FIELD(offset, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(stands_in, UNSIGNED, false, true) \
     FIELD(start_ns, SIGNED, INT64_MIN, INT64_MAX) \
-    FIELD(end_ns, SIGNED, INT64_MIN, INT64_MAX)
+    FIELD(end_ns, SIGNED, INT64_MIN, INT64_MAX) \
+    FIELD(validator, OURS, 0, 0)
 
 /* -- no field is without a rule: a struct of which each field in its list is initialised has no other one */
 

@@ -18,5 +18,6 @@ void weir_entry_release(void *data, void *self)
         return;
     free(entry->path);
     free(entry->packets);
+    free(entry->validator);
     free(entry);
 }

@@ -30,6 +30,7 @@ void weir_probe_result_release(void *data, void *self)
         return;
     free(result->packets);
     free(result->path);
+    free(result->validator);
     free(result);
 }
 
@@ -104,6 +105,30 @@ static int note_file(const char *path, const weir_bytes *bytes, const weir_entry
     return 0;
 }
 
+/* What the server has said, also if the file cannot be used. */
+static int note_url(const weir_input *input, weir_probe_result *result)
+{
+    if (!input->has_version)
+        return WEIR_OK;
+    result->size_bytes = input->version.size_bytes;
+    bool has_validator = input->version.validator[0] != '\0';
+    result->validator = has_validator ? strdup(input->version.validator) : NULL;
+    return has_validator && !result->validator ? weir_error_set(&result->error, WEIR_ENOMEM, 0, "out of memory")
+                                               : WEIR_OK;
+}
+
+/* The version that the index has. */
+static void read_known(const weir_item *in, weir_url_version *known, weir_input *input)
+{
+    const weir_entry *entry = strcmp(in->type, WEIR_TYPE_ENTRY) == 0 ? in->data : NULL;
+    bool is_known = entry && entry->validator && strlen(entry->validator) < sizeof known->validator;
+    if (!is_known)
+        return;
+    known->size_bytes = entry->size_bytes;
+    snprintf(known->validator, sizeof known->validator, "%s", entry->validator);
+    input->known = known;
+}
+
 static int64_t stream_duration(const weir_decoder *decoder, const weir_index *index)
 {
     const AVStream *stream = decoder->stream;
@@ -173,22 +198,35 @@ static int decode_video(weir_decoder *decoder, const char *path, weir_probe_chec
                           : rc;
 }
 
-static int probe_file(probe_worker *worker, const char *path, weir_probe_result *result)
+/* Reads the file that was opened, and closes it. */
+static int read_file(probe_worker *worker, const char *path, weir_probe_result *result)
 {
     const weir_probe_config *config = weir_task_config(worker->task);
     weir_decoder *decoder = &worker->decoder;
     weir_error *error = &result->error;
-    int unknown = note_file(path, decoder->input.bytes, decoder->input.member, result);
-    int rc = weir__decoder_open(decoder, path, error);
-    if (rc == WEIR_OK && unknown && !decoder->input.is_url)
-        rc = weir_error_set(error, WEIR_EIO, -unknown, "its size and time are not known: %s", strerror(unknown));
-    if (rc == WEIR_OK)
-        rc = read_packets(decoder, !config->no_packets, result, error);
+    int rc = read_packets(decoder, !config->no_packets, result, error);
     result->num_errors = decoder->num_errors;
     if (rc == WEIR_OK && config->check != WEIR_PROBE_PACKETS) {
+        decoder->input.known = NULL;
         rc = decode_video(decoder, path, config->check, error);
         result->num_errors = decoder->num_errors > result->num_errors ? decoder->num_errors : result->num_errors;
     }
+    return rc;
+}
+
+static int probe_file(probe_worker *worker, const char *path, weir_probe_result *result)
+{
+    weir_decoder *decoder = &worker->decoder;
+    weir_error *error = &result->error;
+    int unknown = note_file(path, decoder->input.bytes, decoder->input.member, result);
+    int rc = weir__decoder_open(decoder, path, error);
+    result->is_unchanged = rc == WEIR_SKIP;
+    int noted = note_url(&decoder->input, result);
+    rc = noted != WEIR_OK ? noted : rc;
+    if (rc == WEIR_OK && unknown && !decoder->input.is_url)
+        rc = weir_error_set(error, WEIR_EIO, -unknown, "its size and time are not known: %s", strerror(unknown));
+    if (rc == WEIR_OK)
+        rc = read_file(worker, path, result);
     weir__decoder_close(decoder);
     return rc;
 }
@@ -196,6 +234,7 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
 static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     probe_worker *worker = self;
+    weir_url_version known = { 0 };
     const char *path = weir__input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_probe_result *result = calloc(1, sizeof *result);
@@ -207,9 +246,11 @@ static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     }
 
     worker->task = task;
+    read_known(in, &known, &worker->decoder.input);
     weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = probe_file(worker, path, result);
     weir__ffmpeg_log_end();
+    worker->decoder.input.known = NULL;
     if (rc == WEIR_ENOMEM || rc == WEIR_ESTOPPED) {
         (void)weir_task_fail(task, rc, result->error.library_code, "%s", result->error.message);
         weir_probe_result_free(result);

@@ -121,6 +121,10 @@ typedef struct weir_entry {
        explicit indices or times) the item fails with WEIR_EUNSUPPORTED. */
     int64_t start_ns;
     int64_t end_ns;
+
+    /* What a server said of the version of the file at a URL, as weir_probe_result has it: weir_probe does not read a
+       file that is still the same. Allocated; NULL = it is read */
+    char *validator;
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */
@@ -132,7 +136,11 @@ WEIR_API weir_entry *weir_entry_new(void);
 /* Its memory in bytes. NULL is 0. Any thread. */
 static inline size_t weir_entry_memory(const weir_entry *entry)
 {
-    return entry ? sizeof *entry + (entry->path ? strlen(entry->path) + 1 : 0) + entry->packets_bytes : 0;
+    if (!entry)
+        return 0;
+    size_t texts_bytes =
+        (entry->path ? strlen(entry->path) + 1 : 0) + (entry->validator ? strlen(entry->validator) + 1 : 0);
+    return sizeof *entry + texts_bytes + entry->packets_bytes;
 }
 
 /* The weir_item.release of such an item; self is not used. */

@@ -5,7 +5,8 @@
  *
  * In: as for weir_video_decode. Out: an item whose data is a weir_probe_result * (freed with
  * weir_probe_result_free()). A file that cannot be used gives a result whose error has the reason; a task fails only
- * if memory runs out or the pipeline stops. All packets are read; none is decoded unless `check` asks for it.
+ * if memory runs out or the pipeline stops. All packets are read; none is decoded unless `check` asks for it. A URL is
+ * only opened if its input is a weir_entry whose validator and size_bytes are still those of the server.
  */
 #ifndef WEIR_PROBE_H
 #define WEIR_PROBE_H
@@ -49,7 +50,7 @@ typedef struct weir_probe_result {
     weir_error error;    /* why the file cannot be used; status 0 = it can, and the following fields are set */
     uint64_t num_errors; /* packets that could not be read or decoded, in a usable file */
 
-    int64_t size_bytes; /* of the file when it was probed; -1 = a URL */
+    int64_t size_bytes; /* of the file when it was probed; -1 = unknown, as that of some URLs */
     int64_t mtime_ns;   /* since 1970 */
     char codec[32];     /* FFmpeg's name of it */
     uint32_t width;     /* as coded */
@@ -62,8 +63,13 @@ typedef struct weir_probe_result {
     size_t packets_bytes;
     uint64_t archive_length; /* as in weir_entry, if the input is one */
     int64_t offset;
-    char *
-        path; /* of the input, as it was opened; of a weir_bytes its name. The label of the item may hide a part of it */
+    /* of the input, as it was opened; of a weir_bytes its name. The label of the item may hide a part of it. Allocated */
+    char *path;
+    /* What the server of a URL (HTTP) said of the file's version: "ETag: …", or "Last-Modified: …". If it is the same later,
+       and the size too, so is the file. Allocated; NULL = it said nothing */
+    char *validator;
+    /* It was not read: validator and size_bytes are those of the weir_entry, and what the file holds is not set. */
+    bool is_unchanged;
 } weir_probe_result;
 
 /* The type of items whose data is a weir_probe_result. */

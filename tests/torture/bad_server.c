@@ -23,10 +23,11 @@ enum { MAX_REQUEST = 8192, MAX_FILE = 4 << 20 };
 
 typedef struct exchange {
     int fd;
-    const char *path;   /* of the request */
-    const char *bytes;  /* of the file */
-    size_t size, start; /* the range that was asked for begins at start */
-    unsigned number;    /* of the request for this behaviour, from 1 */
+    const char *path;    /* of the request */
+    const char *bytes;   /* of the file */
+    size_t size, start;  /* the range that was asked for begins at start */
+    unsigned number;     /* of the request for this behaviour, from 1 */
+    const char *version; /* lines of the head that say which version of the file it is; NULL = none */
 } exchange;
 
 typedef struct behaviour {
@@ -57,12 +58,12 @@ static _Bool say(const exchange *to, const char *text)
 /* The head of a usual answer, with the length and the range that are given. */
 static _Bool head(const exchange *to, size_t from, size_t length, size_t size)
 {
-    char text[256];
+    char text[512], range[640];
     const char *kind = "HTTP/1.1 200 OK\r\n";
-    snprintf(text, sizeof text, "Content-Length: %zu\r\nAccept-Ranges: bytes\r\nConnection: close\r\n\r\n", length);
+    snprintf(text, sizeof text, "%sContent-Length: %zu\r\nAccept-Ranges: bytes\r\nConnection: close\r\n\r\n",
+             to->version ? to->version : "", length);
     if (from == 0)
         return say(to, kind) && say(to, text);
-    char range[384];
     snprintf(range, sizeof range, "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes %zu-%zu/%zu\r\n%s", from,
              size - 1, size, text);
     return say(to, range);
@@ -103,6 +104,41 @@ static void drip(const exchange *to, const char *bytes, size_t size)
 static void answer_well(const exchange *to)
 {
     (void)(head(to, to->start, to->size - to->start, to->size) && body(to, to->start, to->size));
+}
+
+static void answer_with_version(const exchange *to, const char *version)
+{
+    exchange with = *to;
+    with.version = version;
+    answer_well(&with);
+}
+
+static const char date[] = "last-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n";
+
+/* The tag is another one for each content, but the date is not. They come in any order. */
+static void answer_with_tag(const exchange *to)
+{
+    char version[256];
+    uint64_t hash = 0;
+    for (size_t i = 0; i < to->size; i++)
+        hash = (hash ^ (unsigned char)to->bytes[i]) * 0x100000001b3u;
+    snprintf(version, sizeof version, "%sETag: \"%llx\"\r\n%s", to->number % 2 ? date : "", (unsigned long long)hash,
+             to->number % 2 ? "" : date);
+    answer_with_version(to, version);
+}
+
+static void answer_with_date(const exchange *to)
+{
+    answer_with_version(to, date);
+}
+
+static void redirect_to_date(const exchange *to)
+{
+    char text[MAX_REQUEST + 256];
+    snprintf(text, sizeof text,
+             "HTTP/1.1 302 Found\r\nETag: \"%u\"\r\nLocation: /dated%s\r\nContent-Length: 0\r\n\r\n", to->number,
+             strchr(to->path + 1, '/'));
+    say(to, text);
 }
 
 static void answer_old(const exchange *to)
@@ -328,6 +364,9 @@ static void send_endless_body(const exchange *to)
 
 static const behaviour behaviours[] = {
     { "good", "whole", answer_well },
+    { "tagged", "whole", answer_with_tag },
+    { "to-dated", "whole", redirect_to_date },
+    { "dated", "whole", answer_with_date },
     { "chunked", "whole", chunk_well },
     { "old", "whole", answer_old },
     { "no-length", "either", answer_without_length },
