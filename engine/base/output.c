@@ -189,18 +189,29 @@ static bool is_text(const file_start *start)
     return memchr(start->bytes, '\n', start->length) && strlen(start->bytes) == start->length;
 }
 
+/* It begins with more than a bracket that belongs to a kind. */
+static bool is_marked(const file_start *start)
+{
+    for (size_t kind = 0; kind < NUM_KINDS; kind++)
+        if (strlen(kinds[kind].marks[0] ? kinds[kind].marks[0] : "") > 1 && begins_as(start, (weir_output_kind)kind))
+            return true;
+    return false;
+}
+
 /* Its first line has several columns. */
 static bool is_csv(const file_start *start)
 {
     const char *comma = strchr(start->bytes, ',');
-    return is_text(start) && comma && comma < strchr(start->bytes, '\n') && !strchr("[{<", *start->bytes);
+    return is_text(start) && comma && comma < strchr(start->bytes, '\n') && !strchr("[{<", *skip_space(start)) &&
+           !is_marked(start);
 }
 
-/* But no playlist or other text that FFmpeg reads. */
+/* But no playlist or other text that FFmpeg reads, and no text of another kind. */
 static bool is_list(const file_start *start)
 {
-    return is_text(start) && !strchr("#<[", *start->bytes) && strncmp(start->bytes, "ffconcat", 8) != 0 &&
-           strncmp(start->bytes, "v=", 2) != 0 && strncmp(start->bytes, "YUV4MPEG2", 9) != 0;
+    return is_text(start) && !strchr("#<[{", *skip_space(start)) && !is_marked(start) &&
+           strncmp(start->bytes, "ffconcat", 8) != 0 && strncmp(start->bytes, "v=", 2) != 0 &&
+           strncmp(start->bytes, "YUV4MPEG2", 9) != 0;
 }
 
 /* Events have a phase; an object has them under this name, behind others. */
@@ -252,10 +263,7 @@ static bool is_something_else(const file_start *start)
         if (start->length > others[i].offset + strlen(others[i].mark) &&
             memcmp(start->bytes + others[i].offset, others[i].mark, strlen(others[i].mark)) == 0)
             return true;
-    for (size_t kind = 0; kind < NUM_KINDS; kind++)
-        if (strlen(kinds[kind].marks[0] ? kinds[kind].marks[0] : "") > 1 && begins_as(start, (weir_output_kind)kind))
-            return true;
-    return is_text(start) || is_plain_trace(start) || is_safetensors(start);
+    return is_marked(start) || is_text(start) || is_plain_trace(start) || is_safetensors(start);
 }
 
 static bool has_index_mark(const file_start *start)
