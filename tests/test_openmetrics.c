@@ -239,6 +239,8 @@ TEST_CASE(levels_are_gauges_and_totals_counters)
     char *text = read_file(path, NULL);
     assert_null(strstr(text, "weir_counter"));
     assert_null(strstr(text, "weir_level_last_value" NODE ",counter=\"sent"));
+    assert_null(strstr(text, "weir_amount_last_value")); /* of what adds up only the sum has a meaning */
+    assert_null(strstr(text, "weir_level_total"));
     assert_null(strstr(text, "nan"));
     free(text);
     assert_promtool_accepts(path);
@@ -311,9 +313,14 @@ TEST_CASE(every_stored_metric_is_told_with_its_meaning)
     char *text = read_file(path, NULL);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         const weir_metric_table *table = weir_subject_metrics(subject);
-        for (size_t i = 0; i < table->num_metrics; i++)
+        for (size_t i = 0; i < table->num_metrics; i++) {
+            char stored[64];
             if (!strstr(text, table->metrics[i].meaning))
                 fail_msg("no metric for %s in\n%s", table->metrics[i].name, text);
+            snprintf(stored, sizeof stored, "_%s ", table->metrics[i].name);
+            if (table->metrics[i].kind == WEIR_METRIC_HISTOGRAM && strstr(text, stored))
+                fail_msg("the stored form of %s has a family", table->metrics[i].name);
+        }
     }
     free(text);
     close_metrics(file);
