@@ -23,8 +23,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weirConfigVersion.cmake C
 install(FILES ${PROJECT_BINARY_DIR}/weirConfig.cmake ${PROJECT_BINARY_DIR}/weirConfigVersion.cmake
   DESTINATION ${package_folder})
 
-# -- pkg-config: weir-engine, weir-stages, weir-stats, weir-advice, weir-dataset, and weir for all of them. Static libraries need
-# their dependencies at every link; shared ones load them, so the development packages are not needed.
+# -- pkg-config: a file for each library (weir-engine, weir-stages, …), and weir for all of them. Static libraries need their
+# dependencies at every link; shared ones load them, so the development packages are not needed.
 
 # The files derive their prefix from their own location where possible, so that the tree can be moved.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -49,23 +49,26 @@ function(weir_pkg_config name description requires libs)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
+# Of each library: what it is, and which of ours its public headers and its functions use.
 set(description_engine "the pipeline")
 set(description_stages "sources and decoders")
+set(uses_stages engine)
+set(description_isolate "operations in child processes")
+set(uses_isolate engine stages)
 set(description_stats "recording and reading statistics")
+set(uses_stats engine)
+set(description_export "metrics and traces for other programs")
+set(uses_export engine stats)
 set(description_advice "what limits a run, and what would help")
+set(uses_advice engine stats)
 set(description_dataset "the index of a dataset, and the order of its items")
+set(uses_dataset engine stages)
 set(all "")
 foreach(name IN LISTS libraries)
   set(requires "")
-  if(NOT name STREQUAL engine)
-    list(APPEND requires "weir-engine=${PROJECT_VERSION}")
-  endif()
-  if(name STREQUAL dataset)
-    list(APPEND requires "weir-stages=${PROJECT_VERSION}")
-  endif()
-  if(name STREQUAL advice)
-    list(APPEND requires "weir-stats=${PROJECT_VERSION}")
-  endif()
+  foreach(used IN LISTS uses_${name})
+    list(APPEND requires "weir-${used}=${PROJECT_VERSION}")
+  endforeach()
   set(libs "-L\${libdir} -lweir-${name}")
   if(NOT BUILD_SHARED_LIBS)
     list(APPEND requires ${WEIR_NEEDS_${name}})

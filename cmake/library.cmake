@@ -28,6 +28,8 @@ function(weir_target_defaults target)
     BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH "$ORIGIN/${libraries}" # of what is installed, ../lib: as above
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
+  # What it does not call, it does not load: see scripts/check-needed.
+  target_link_options(${target} PRIVATE LINKER:--as-needed)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                            $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>)

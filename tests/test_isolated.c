@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <weir/isolated.h>
 #include <weir/stages.h>
 
 #include "stages/isolate/sandbox.h"

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <weir/isolated.h>
 #include <weir/stages.h>
 
 #include "stages/isolate/child_process.h"

@@ -17,6 +17,7 @@
 
 #include <weir/dataset.h>
 #include <weir/engine.h>
+#include <weir/isolated.h>
 #include <weir/sampler.h>
 #include <weir/stages.h>
 

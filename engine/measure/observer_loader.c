@@ -1,6 +1,6 @@
 /*
- * Recording that the environment asks for, of programs that know nothing of it. libweir-stats records; the engine loads it
- * when it is needed, so programs without it stay without it.
+ * Recording that the environment asks for, of programs that know nothing of it. libweir-export has what records; the engine
+ * loads it when it is needed, so programs without it stay without it.
  */
 #include "engine/measure/observer_loader.h"
 
@@ -12,10 +12,10 @@
 
 static autostart_function *make_observers; /* NULL = not there */
 
-static void load_stats(void)
+static void load_export(void)
 {
-#ifdef WEIR_STATS_LIBRARY
-    void *library = dlopen(WEIR_STATS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+#ifdef WEIR_EXPORT_LIBRARY
+    void *library = dlopen(WEIR_EXPORT_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     void *symbol = library ? dlsym(library, "weir__autostart_observers") : NULL;
     *(void **)(void *)&make_observers = symbol;
     if (!symbol)
@@ -38,6 +38,6 @@ size_t weir__autostart(weir_observer *observers)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!is_set("WEIR_RECORD") && !is_set("WEIR_TRACE") && !is_set("WEIR_STACKS"))
         return 0;
-    pthread_once(&once, load_stats);
+    pthread_once(&once, load_export);
     return make_observers ? make_observers(observers, AUTOSTART_OBSERVERS) : 0;
 }

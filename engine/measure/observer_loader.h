@@ -6,7 +6,7 @@
 
 enum { AUTOSTART_OBSERVERS = 3 };
 
-/* weir__autostart_observers() of libweir-stats. */
+/* weir__autostart_observers() of libweir-export. */
 typedef size_t autostart_function(weir_observer *observers, size_t room);
 
 /* For a pipeline that is built: writes up to AUTOSTART_OBSERVERS, and returns how many. What fails is logged. */

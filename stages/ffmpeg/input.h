@@ -17,6 +17,7 @@
 #include <weir/item.h>
 #include <weir/status.h>
 
+#include "common/sibling.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/ffmpeg/input_config.h"
 #include "stages/ffmpeg/local_file.h"
@@ -66,21 +67,21 @@ typedef struct weir_input {
 const char *weir__input_choose(weir_input *input, const weir_item *item);
 
 /* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
-void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
+WEIR_SIBLING_API void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
 /* Opens the file that an item names, to give it to a process without a file system (weir__io_give()). *path is the name
    by which that process opens it, to be freed; NULL = the item names none, or out of memory. True: it is a URL. `file` is
    to be closed; if it is not open, file->fd is FFmpeg's error. */
-bool weir__input_pass(weir_local_file *file, weir_local_host *host, const weir_item *item, AVIOInterruptCB interrupt,
-                      char **path);
+WEIR_SIBLING_API bool weir__input_pass(weir_local_file *file, weir_local_host *host, const weir_item *item,
+                                       AVIOInterruptCB interrupt, char **path);
 
 /* Moves an item that is a weir_entry to *entry, or copies one that weir_entry_release() would not free (NULL = it is
    none, or out of memory), and adds its size to *memory_bytes. */
-void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
+WEIR_SIBLING_API void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
 
 /* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or
    WEIR_EDATA with *error filled. */
-int weir__input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
+WEIR_SIBLING_API int weir__input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
 /* The same, for a stage that cannot decode parts of files: WEIR_EUNSUPPORTED if the entry is one. */
 int weir__input_check_whole(const weir_item *item, weir_error *error);

@@ -14,6 +14,8 @@
 
 #include <libavformat/avio.h>
 
+#include "common/sibling.h"
+
 typedef struct weir_io_thread weir_io_thread;
 
 /* Is the path below a mount point of a network file system or of FUSE? Compares the path as written; the mount of "/"
@@ -29,7 +31,7 @@ int weir__io_describe(int fd, struct stat *info);
 
 /* From now on this process has no file system, but this file, open as fd (< 0: FFmpeg's error that opening it gives).
    Takes the descriptor. A NULL path: none. Between two items. False: out of memory. */
-bool weir__io_give(const char *path, int fd, const struct stat *info);
+WEIR_SIBLING_API bool weir__io_give(const char *path, int fd, const struct stat *info);
 bool weir__io_is_given(void);
 
 /* NULL = out of memory or threads, or 64 threads have been abandoned already. */

@@ -16,6 +16,7 @@
 
 #include <weir/status.h>
 
+#include "common/sibling.h"
 #include "stages/ffmpeg/io_thread.h"
 
 /* The thread for calls that may block for ever; kept from file to file. All-zero is valid. */
@@ -56,8 +57,8 @@ int weir__local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error 
 int weir__local_file_read(void *self, uint8_t *to, int max_bytes);
 int64_t weir__local_file_seek(void *self, int64_t offset, int whence);
 
-void weir__local_file_close(weir_local_file *file);
+WEIR_SIBLING_API void weir__local_file_close(weir_local_file *file);
 
-void weir__local_host_free(weir_local_host *host);
+WEIR_SIBLING_API void weir__local_host_free(weir_local_host *host);
 
 #endif

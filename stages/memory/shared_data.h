@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/sibling.h"
+
 /* How many blocks a child keeps for reuse. */
 enum { WEIR_SHARED_BLOCKS = 8 };
 
@@ -30,7 +32,7 @@ typedef struct weir_shared_data {
 
 /* From now on all results of this process are in shared memory, and made by one thread at a time. Call it before any
    pipeline runs. */
-void weir__shared_data_enable(void);
+WEIR_SIBLING_API void weir__shared_data_enable(void);
 
 /* Like realloc(), for `data` that is described by *shared (NULL = heap). NULL = out of memory; nothing has changed. */
 void *weir__shared_data_resize(void *data, weir_shared_data **shared, size_t size_bytes);
@@ -40,20 +42,20 @@ void weir__shared_data_free(void *data, weir_shared_data *shared);
 
 /* Shared memory of that size, reused if weir__shared_data_enable() was called; the contents are undefined. NULL = out of
    memory, with errno set. */
-weir_shared_data *weir__shared_data_new(size_t size_bytes);
+WEIR_SIBLING_API weir_shared_data *weir__shared_data_new(size_t size_bytes);
 
 /* Maps what another process has sent and prevents that it becomes smaller. Takes over the descriptor in any case. NULL =
    failed, or it has fewer than room_bytes. */
-weir_shared_data *weir__shared_data_receive(int fd, size_t room_bytes);
+WEIR_SIBLING_API weir_shared_data *weir__shared_data_receive(int fd, size_t room_bytes);
 
 /* An owner gets what another process has sent. False = it has an owner: the other process sends what it may not reuse yet. */
-bool weir__shared_data_take(weir_shared_data *shared);
+WEIR_SIBLING_API bool weir__shared_data_take(weir_shared_data *shared);
 
 /* The owner does not need it any more: the process that made it may reuse it. Any thread. NULL is fine. */
-void weir__shared_data_release(void *shared);
+WEIR_SIBLING_API void weir__shared_data_release(void *shared);
 
 /* Owners in the same process. The memory is unmapped with the last of them; other processes are not told. */
-weir_shared_data *weir__shared_data_hold(weir_shared_data *shared);
-void weir__shared_data_drop(weir_shared_data *shared);
+WEIR_SIBLING_API weir_shared_data *weir__shared_data_hold(weir_shared_data *shared);
+WEIR_SIBLING_API void weir__shared_data_drop(weir_shared_data *shared);
 
 #endif

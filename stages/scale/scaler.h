@@ -16,6 +16,7 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
+#include "common/sibling.h"
 #include "stages/scale/lent_picture.h"
 
 /* The caller must provide this many bytes after a picture: swscale writes whole vectors. */
@@ -94,7 +95,7 @@ int weir__scaler_check(const weir_video_config *video, weir_error *error);
 weir_fit weir__scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height);
 
 /* The bytes of one picture of the result, all planes together. */
-size_t weir__scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height);
+WEIR_SIBLING_API size_t weir__scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height);
 
 /* Sets the output for the following pictures, as configured. *scaler must be all-zero the first time. */
 void weir__scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height);

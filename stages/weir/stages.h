@@ -1,4 +1,4 @@
-/* The ready-made stages, all of them. */
+/* The ready-made stages of weir::stages, all of them. */
 #ifndef WEIR_STAGES_H
 #define WEIR_STAGES_H
 
@@ -10,7 +10,6 @@
 #include <weir/files.h>
 #include <weir/headspace.h>
 #include <weir/image.h>
-#include <weir/isolated.h>
 #include <weir/probe.h>
 #include <weir/tar.h>
 #include <weir/video.h>

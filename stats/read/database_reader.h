@@ -10,6 +10,8 @@
 
 #include <weir/query.h>
 
+#include "common/sibling.h"
+
 struct weir_reader {
     sqlite3 *db;
     char *path;
@@ -37,7 +39,7 @@ void weir__statement_idle(weir_reader *reader, sqlite3_stmt *statement);
 int weir__reader_out_of_memory(weir_error *error);
 
 /* Whether everything has been written: WEIR_OK, or WEIR_EIO with "WHAT: reason". */
-int weir__check_written(FILE *out, const char *what, weir_error *error);
+WEIR_SIBLING_API int weir__check_written(FILE *out, const char *what, weir_error *error);
 
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
 int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);

@@ -2,6 +2,7 @@
 #ifndef STATS_READ_LAP_ROWS_H
 #define STATS_READ_LAP_ROWS_H
 
+#include "common/sibling.h"
 #include "stats/read/sql_select.h"
 #include "stats/schema/lap_tables.h"
 
@@ -28,9 +29,9 @@ const char *weir__lap_read_histograms(weir_subject subject, sqlite3_stmt *row,
 
 /* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;
    forget it even then. */
-bool weir__total_keep(weir_total *total);
+WEIR_SIBLING_API bool weir__total_keep(weir_total *total);
 
 /* Frees the texts and histograms of a total that keeps them. */
-void weir__total_forget(weir_total *total);
+WEIR_SIBLING_API void weir__total_forget(weir_total *total);
 
 #endif

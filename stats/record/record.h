@@ -12,6 +12,8 @@
 #include <weir/observer.h>
 #include <weir/query.h>
 
+#include "common/sibling.h"
+
 typedef struct weir_stored_histogram {
     const void *bytes;
     size_t size_bytes;
@@ -36,7 +38,7 @@ typedef struct weir_record_taker {
 } weir_record_taker;
 
 /* An observer with this self, whose functions for runs, laps, failures and events convert them; the others are NULL. */
-weir_observer weir__record_observer(weir_record_taker *self);
+WEIR_SIBLING_API weir_observer weir__record_observer(weir_record_taker *self);
 
 /* What is stored of the address of an identity: "" if it is the label. */
 const char *weir__stored_identity(const weir_identity *identity, const char *label);

@@ -9,6 +9,8 @@
 
 #include <weir/query.h>
 
+#include "common/sibling.h"
+
 /* The type of the field, and how a row has it. */
 typedef enum weir_field_kind {
     WEIR_FIELD_INT64,
@@ -37,7 +39,7 @@ typedef struct weir_record_table {
 /* Those of laps are the fields that all laps have, under any name that a lap table has for them; see lap_tables.h. */
 const weir_record_table *weir__record_table_of(weir_record_kind kind);
 
-bool weir__record_is_lap(weir_record_kind kind);
+WEIR_SIBLING_API bool weir__record_is_lap(weir_record_kind kind);
 
 /* The list of expressions that read a record from its table, called t, each AS the name of its column; free with
    sqlite3_free(). NULL = out of memory. */

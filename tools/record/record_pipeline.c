@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <weir/isolated.h>
 #include <weir/stages.h>
 
 #include "tools/record/record_messages.h"
