@@ -2197,6 +2197,44 @@ TEST_CASE(colours_are_for_terminals_that_want_them)
     assert_null(strchr(out, '\033'));
 }
 
+/* -- the live screen of weir watch, which a module has */
+
+static void skip_without_terminal_or_ncurses(void)
+{
+    if (shell("command -v script >/dev/null && script -qec true /dev/null") != 0 ||
+        shell("find \"${WEIR_TOOL%/*}\"/../lib* -name weir-ncurses.so | grep -q .") != 0)
+        skip();
+}
+
+TEST_CASE(watch_shows_a_live_screen_until_the_user_quits)
+{
+    skip_without_terminal_or_ncurses();
+    expect("printf hq | TERM=xterm script -qec \"$WEIR_TOOL watch job.db\" /dev/null", DONE);
+    assert_has(out, "1-9 open, p pause, h help, q quit");
+    assert_has(out, "stops and resumes the updates"); /* the help of the keys */
+    expect("TERM=no-such script -qec \"$WEIR_TOOL watch job.db\" /dev/null", REFUSED);
+    assert_has(out, "unknown terminal (TERM=no-such): use --once");
+}
+
+TEST_CASE(watch_without_ncurses_names_the_package_and_the_way_out)
+{
+    skip_without_terminal_or_ncurses();
+    /* a copy of the program has no module beside it, and then one that cannot be loaded */
+    expect("mkdir -p alone && cp \"$WEIR_TOOL\" alone/weir", DONE);
+#define COPY "COLUMNS=400 LD_LIBRARY_PATH=$(dirname \"$(ldd \"$WEIR_TOOL\" | awk '/libweir-stats/ { print $3 }')\") "
+    expect(COPY "TERM=xterm script -qec 'alone/weir watch job.db' /dev/null", REFUSED);
+    assert_has(out,
+               "cannot load the screen with ncurses (Debian: libncursesw6): weir-ncurses.so is not there; install "
+               "weir again; --once prints the state without it");
+    expect("echo broken >alone/weir-ncurses.so", DONE);
+    expect(COPY "TERM=xterm script -qec 'alone/weir watch job.db' /dev/null", REFUSED);
+    assert_has(out, "cannot load the screen with ncurses (Debian: libncursesw6): ");
+    assert_has(out, "alone/weir-ncurses.so: ");
+    assert_has(out, "; --once prints the state without it");
+    expect(COPY "alone/weir watch job.db --once", DONE);
+#undef COPY
+}
+
 /* -- report */
 
 TEST_CASE(a_report_is_one_file_that_needs_nothing_else)

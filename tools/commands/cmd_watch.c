@@ -5,11 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef WEIR_HAVE_NCURSES
-#define NCURSES_WIDECHAR 1
-#include <ncurses.h>
-#endif
-
 #include <weir/clock.h>
 
 #include "common/text_fill.h"
@@ -17,6 +12,7 @@
 #include "tools/cli/memory.h"
 #include "tools/cli/tty.h"
 #include "tools/commands/command_table.h"
+#include "tools/view/full_screen_load.h"
 #include "tools/view/watch_screen.h"
 
 static struct settings {
@@ -69,22 +65,13 @@ static int watch_once(const tool_call *call)
     "keys; " \
     "q quits."
 
-#ifdef WEIR_HAVE_NCURSES
 static const char keys[] = KEYS;
 static bool shows_help, is_paused;
 
-static void show_lines(const char *text)
+static void show_text(const full_screen *screen, const char *text)
 {
-    erase();
-    int row = 0;
-    for (const char *line = text; *line && row < LINES - 1; row++) {
-        size_t length = strcspn(line, "\n");
-        mvaddnstr(row, 0, line, (int)length);
-        line += length + (line[length] == '\n');
-    }
-    mvaddstr(LINES - 1, 0,
-             is_paused ? "paused: p goes on, h help, q quits" : "s sort, 1-9 open, p pause, h help, q quit");
-    refresh();
+    screen->show(text,
+                 is_paused ? "paused: p goes on, h help, q quits" : "s sort, 1-9 open, p pause, h help, q quit");
 }
 
 /*
@@ -114,7 +101,7 @@ static bool take_key(int key)
 }
 
 /* Runs until the user quits. */
-static int show_screens(const tool_call *call)
+static int show_screens(const tool_call *call, const full_screen *screen)
 {
     view.has_keys = true;
     for (bool goes_on = true; goes_on;) {
@@ -124,49 +111,56 @@ static int show_screens(const tool_call *call)
         FILE *lines = memory_file_open(&text, &size);
         int exit_status = TOOL_DONE;
         if (shows_help)
-            weir__text_fill(lines, keys, keys + strlen(keys), 0, 0, (size_t)COLS);
+            weir__text_fill(lines, keys, keys + strlen(keys), 0, 0, (size_t)screen->columns());
         else
             exit_status = write_screen(call, lines);
         memory_file_close(lines);
         if (exit_status == TOOL_DONE)
-            show_lines(text);
+            show_text(screen, text);
         free(text);
         if (exit_status != TOOL_DONE)
             return exit_status;
-        timeout(pause_ms(weir_clock_ns() - began_ns));
-        goes_on = take_key(getch());
+        goes_on = take_key(screen->wait_key(pause_ms(weir_clock_ns() - began_ns)));
     }
     return TOOL_DONE;
 }
 
-static int watch(const tool_call *call)
+/* Names are UTF-8 in any locale, as in the other commands. */
+static void use_utf8(void)
 {
-    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-        return tool_refuse(call, "stdout is not a terminal: use --once");
-    FILE *nowhere = fopen("/dev/null", "w"); /* reports database errors before the screen is taken over */
+    setlocale(LC_ALL, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* Reports what is wrong with the database before the screen is taken over. */
+static int check_database(const tool_call *call)
+{
+    FILE *nowhere = fopen("/dev/null", "w");
     int exit_status = nowhere ? write_screen(call, nowhere) : TOOL_FAILED;
     if (nowhere)
         fclose(nowhere);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    setlocale(LC_ALL, "");
-    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-        setlocale(LC_CTYPE, "C.UTF-8"); /* names are UTF-8 in any locale, as in the other commands */
-    if (!newterm(NULL, stdout, stdin))
-        return tool_refuse(call, "unknown terminal (TERM=%s): use --once", getenv("TERM") ? getenv("TERM") : "");
-    cbreak();
-    noecho();
-    curs_set(0);
-    exit_status = show_screens(call);
-    endwin();
     return exit_status;
 }
-#else
+
 static int watch(const tool_call *call)
 {
-    return tool_refuse(call, "weir was built without ncurses (libncurses-dev): use --once");
+    char problem[512];
+    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+        return tool_refuse(call, "stdout is not a terminal: use --once");
+    int exit_status = check_database(call);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    const full_screen *screen = full_screen_load(problem, sizeof problem);
+    if (!screen)
+        return tool_refuse(call, "%s; --once prints the state without it", problem);
+    use_utf8();
+    if (!screen->open())
+        return tool_refuse(call, "unknown terminal (TERM=%s): use --once", getenv("TERM") ? getenv("TERM") : "");
+    exit_status = show_screens(call, screen);
+    screen->close();
+    return exit_status;
 }
-#endif
 
 static int run(tool_call *call)
 {
