@@ -169,14 +169,26 @@ static void record_and_read(void)
     weir_sqlite_writer *writer;
     weir_sqlite_options options = { .buffer_entries = 100, .node_id = "here", .rank = 3 };
     REQUIRE(weir_sqlite_open(path, &options, &writer, &error) == WEIR_OK);
-    weir_observer observer = weir_sqlite_observer(writer);
-    run(&observer, 1);
+    GUARDED(weir_export_options, own);
+    own.value = (weir_export_options){ .rank = 3, .max_bytes = 1 << 20 };
+    weir_export *trace;
+    REQUIRE(weir_export_open(weir_export_find("trace"), path, &own.value, &trace, &error) == WEIR_EINVAL);
+    REQUIRE(strstr(error.message, path)); /* which is a database */
+    own.value.force = true;
+    char trace_path[64];
+    snprintf(trace_path, sizeof trace_path, "%s.json", path);
+    REQUIRE(weir_export_open(weir_export_find("trace"), trace_path, &own.value, &trace, &error) == WEIR_OK);
+    CHECK_GUARD(own);
+    weir_observer observers[] = { weir_sqlite_observer(writer), weir_export_observer(trace) };
+    run(observers, 2);
+    REQUIRE(weir_export_close(trace, &error) == WEIR_OK);
     REQUIRE(weir_sqlite_close(writer, &error) == WEIR_OK);
     weir_reader *reader;
     REQUIRE(weir_reader_open(path, &reader, &error) == WEIR_OK);
     weir_reader_close(reader);
     close(fd);
     unlink(path);
+    REQUIRE(unlink(trace_path) == 0);
 }
 #endif
 

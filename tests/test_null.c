@@ -289,6 +289,20 @@ TEST_CASE(the_statistics_refuse_null)
     assert_null(weir_tensorboard_observer(NULL).self);
     assert_int_not_equal(weir_tensorboard_export(NULL, NULL, "a", NULL), WEIR_OK);
 
+    weir_export *opened;
+    const weir_export_format *format = weir_export_at(0);
+    assert_non_null(format);
+    assert_null(weir_export_find(NULL));
+    REFUSED(weir_export_check(NULL, false, NULL, NULL));
+    REFUSED(weir_export_open(NULL, "a", NULL, &opened, NULL));
+    REFUSED(weir_export_open(format, NULL, NULL, &opened, NULL));
+    REFUSED(weir_export_open(format, "a", NULL, NULL, NULL));
+    assert_null(weir_export_observer(NULL).self);
+    weir_export_request(NULL);
+    assert_int_equal(weir_export_close(NULL, NULL), WEIR_OK);
+    REFUSED(weir_export_write(format, NULL, NULL, NULL, stdout, NULL));
+    REFUSED(weir_export_write_folder(format, NULL, NULL, NULL, "a", NULL));
+
     weir_trace_file *trace;
     assert_int_not_equal(weir_trace_open(NULL, NULL, &trace, NULL), WEIR_OK);
     assert_int_not_equal(weir_trace_open("a", NULL, NULL, NULL), WEIR_OK);

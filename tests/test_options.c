@@ -174,6 +174,10 @@ TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
     assert_int_equal(sizeof(weir_stage_info), 80);
     assert_int_equal(sizeof(weir_queue_info), 16);
     assert_int_equal(sizeof(weir_identity), 16);
+#ifdef WEIR_EXPORT_H
+    assert_int_equal(sizeof(weir_export_format), 152);
+    assert_int_equal(sizeof(weir_export_setting), 48);
+#endif
 }
 
 static void test_newer_function(void)
@@ -362,6 +366,18 @@ static int pass_openmetrics(const void *given, size_t size, weir_error *error)
 }
 #endif
 
+#ifdef WEIR_EXPORT_H
+static int pass_export(const void *given, size_t size, weir_error *error)
+{
+    weir_export *opened;
+    int status =
+        weir_export_open_sized(weir_export_find("openmetrics"), in_folder("a.prom"), given, size, &opened, error);
+    if (status == WEIR_OK)
+        weir_export_close(opened, NULL);
+    return status;
+}
+#endif
+
 static const struct {
     const char *name; /* that the message tells */
     size_t size;
@@ -379,6 +395,9 @@ static const struct {
 #endif
 #ifdef WEIR_OPENMETRICS_H
     { "weir_openmetrics_options", sizeof(weir_openmetrics_options), pass_openmetrics },
+#endif
+#ifdef WEIR_EXPORT_H
+    { "weir_export_options", sizeof(weir_export_options), pass_export },
 #endif
 };
 

@@ -216,6 +216,26 @@ TEST_CASE(rank_0_prints_one_summary_of_all)
 }
 
 /* Launchers end all ranks when one of them fails, so only rank 0 says it. */
+/* A path of its own, and its number in the labels; the name of a trace may say where the rank goes. */
+TEST_CASE(each_rank_writes_its_own_exports)
+{
+    static const char *const wanted[] = { "own.rank1.prom", "log/rank1", "own.rank1.json", "own1.json" };
+    for (int i = 0; i < 2; i++) {
+        start(1, 2, 0,
+              i == 0 ? "@videos --openmetrics @own.prom --tensorboard @log --trace @own.json"
+                     : "@videos --trace @own{rank}.json");
+        wait_for(1, 0);
+        program_free(&ranks[1]);
+    }
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (access(clips_path(wanted[i]), F_OK) != 0)
+            fail_msg("no %s", wanted[i]);
+    char *metrics = read_file(clips_path("own.rank1.prom"));
+    expect_in(metrics, ",rank=\"1\"");
+    assert_null(strstr(metrics, ",rank=\"0\""));
+    free(metrics);
+}
+
 TEST_CASE(a_job_in_which_every_file_fails_has_failed)
 {
     clips_make_folder(clips_path("broken"));

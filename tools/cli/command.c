@@ -17,6 +17,8 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
         sets[count++] = (option_set){ tool_db_rows, shared };
     if (command->options)
         sets[count++] = (option_set){ command->options, command->settings };
+    if (command->make && command->make()->options)
+        sets[count++] = (option_set){ command->make()->options, command->settings };
     if (command->more.rows)
         sets[count++] = command->more;
     if (command->shared & TOOL_FILTER)
@@ -26,6 +28,18 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
     if (command->shared & TOOL_FORMAT)
         sets[count++] = (option_set){ tool_format_rows, shared };
     return count;
+}
+
+const char *tool_made_help(const tool_command *command)
+{
+    const char *help = command->make ? command->make()->help : NULL;
+    return help ? help : "";
+}
+
+const char *tool_made_examples(const tool_command *command)
+{
+    const char *examples = command->make ? command->make()->examples : NULL;
+    return examples ? examples : "";
 }
 
 /* -- messages */

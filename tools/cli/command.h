@@ -45,6 +45,12 @@ typedef struct tool_call {
     int num_words;
 } tool_call;
 
+/* What a command has beside its static table, made of the tables of a library. It lives as long as the program. */
+typedef struct tool_made {
+    const option_row *options;   /* as in tool_command, of the same settings; NULL = none */
+    const char *help, *examples; /* follow those of the command; NULL = nothing */
+} tool_made;
+
 typedef struct tool_command {
     const char *name;
     const char *words; /* as the usage shows them: "DB", "OUT.db IN.db..." */
@@ -58,7 +64,8 @@ typedef struct tool_command {
     const option_row *options; /* its own options; ends with a row without a name; NULL = none */
     void *settings;            /* the struct that the rows' offsets refer to; holds the defaults */
     option_set more;           /* a second set of own options; no rows = none */
-    int (*run)(tool_call *call); /* returns TOOL_DONE, … */
+    const tool_made *(*make)(void); /* NULL = all of it is static; the same at each call */
+    int (*run)(tool_call *call);    /* returns TOOL_DONE, … */
 
     /* Instead of run, for a command that reads the database that is its first argument: check (NULL = none) refuses
        options that contradict each other; answer prints. Its WEIR_ENOTFOUND means that there is nothing to show. */
@@ -70,8 +77,12 @@ typedef struct tool_command {
 extern const tool_command *const tool_commands[];
 
 /* The option sets of a command; returns how many. */
-enum { TOOL_MAX_SETS = 6 };
+enum { TOOL_MAX_SETS = 7 };
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS]);
+
+/* Both never NULL: help and examples of a command that follow the static ones. */
+const char *tool_made_help(const tool_command *command);
+const char *tool_made_examples(const tool_command *command);
 
 /* -- for subcommands -- */
 

@@ -1,113 +1,179 @@
-/* weir export: writes records in formats that other tools read. */
+/* weir export: writes records in the formats of weir/export.h, and as CSV and JSON, whose rows are here. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/openmetrics.h>
-#include <weir/tensorboard.h>
+#include <weir/export.h>
 
+#include "tools/cli/export_rows.h"
 #include "tools/cli/memory.h"
 #include "tools/cli/output_file.h"
 #include "tools/commands/command_table.h"
 #include "tools/view/record_table.h"
 
-typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
-
-static const char *const format_names[] = { "openmetrics", "tensorboard", "csv", "json", NULL };
-static const weir_output_kind file_kinds[] = {
-    [OPENMETRICS] = WEIR_OUTPUT_METRICS, [CSV] = WEIR_OUTPUT_CSV, [JSON] = WEIR_OUTPUT_JSON
-};
-
 static struct settings {
-    int format; /* -1 = not given */
+    int format; /* an index into formats; -1 = not given */
     int table;  /* -1 = all */
-    bool laps, force;
     const char *output;
+    weir_export_options options;
 } settings = { .format = -1, .table = -1 };
-
-#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
-
-static const option_row rows[] = {
-    { ROW("format", format, option_choice), .letter = 'f', .argument = "FORMAT", .choices = format_names,
-      .help = "openmetrics, tensorboard, csv or json (required)" },
-    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE|DIR",
-      .help = "output file (default: stdout); for tensorboard, and for csv with all tables, a folder" },
-    { ROW("table", table, option_choice), .argument = "TABLE", .choices = record_table_names,
-      .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, process, "
-              "machine, spans, counters, events, failures, items, contents" },
-    { ROW("laps", laps, option_flag),
-      .help = "openmetrics: the sums after each lap, with timestamps, instead of the final sums only" },
-    { ROW("force", force, option_flag), .help = OUTPUT_FORCE_HELP },
-    { 0 },
-};
-
-/* One export in progress. */
-struct job {
-    const tool_call *call;
-    weir_reader *reader;
-    const weir_filter *filter;
-};
-
-static int fail_unless_ok(const struct job *job, int status, const weir_error *error)
-{
-    return status == WEIR_OK ? TOOL_DONE : tool_fail(job->call, error);
-}
 
 /* -- json and csv */
 
 /* {"database": …, "runs": […], …}, or one table alone */
-static int write_json(const struct job *job, FILE *out, weir_error *error)
+static int write_json(weir_reader *reader, const weir_filter *filter, const weir_export_options *options, FILE *out,
+                      weir_error *error)
 {
     int status = WEIR_OK;
+    (void)options;
     if (settings.table >= 0) {
-        status = record_table(out, TABLE_JSON, settings.table, job->reader, job->filter, NULL, error);
+        status = record_table(out, TABLE_JSON, settings.table, reader, filter, NULL, error);
         fputc('\n', out);
         return status;
     }
-    json_print(out, "{'database': %s", weir_reader_path(job->reader));
+    json_print(out, "{'database': %s", weir_reader_path(reader));
     for (int i = 0; record_table_names[i] && status == WEIR_OK; i++) {
         json_print(out, ",\n%s: ", record_table_names[i]);
-        status = record_table(out, TABLE_JSON, i, job->reader, job->filter, NULL, error);
+        status = record_table(out, TABLE_JSON, i, reader, filter, NULL, error);
     }
     fputs("}\n", out);
     return status;
 }
 
-static int write_csv(const struct job *job, FILE *out, weir_error *error)
+static int write_csv(weir_reader *reader, const weir_filter *filter, const weir_export_options *options, FILE *out,
+                     weir_error *error)
 {
-    return record_table(out, TABLE_CSV, settings.table, job->reader, job->filter, NULL, error);
+    (void)options;
+    return record_table(out, TABLE_CSV, settings.table, reader, filter, NULL, error);
 }
 
-static int write_openmetrics(const struct job *job, FILE *out, weir_error *error)
+static const weir_export_format csv_format = {
+    .name = "csv",
+    .kind = WEIR_OUTPUT_CSV,
+    .help =
+        "csv: every record, in one file per table, or a single table. Times are in seconds, points in time in Unix "
+        "seconds, sizes in bytes, shares from 0 to 1.",
+    .examples = "weir export --format csv -o tables\n"
+                "weir export --format csv --table failures --since -1h\n",
+    .write = write_csv,
+};
+
+static const weir_export_format json_format = {
+    .name = "json",
+    .kind = WEIR_OUTPUT_JSON,
+    .help = "json: the same as an object with an array for each table, or a single array.",
+    .examples = "weir export --format json | jq '.runs[].command'\n",
+    .write = write_json,
+};
+
+/* -- all formats */
+
+enum { MAX_FORMATS = 32 };
+static const weir_export_format *formats[MAX_FORMATS + 1];
+static const char *format_names[MAX_FORMATS + 1];
+
+static bool has_tables(const weir_export_format *format)
 {
-    return weir_openmetrics_export(job->reader, job->filter, settings.laps, out, error);
+    return format == &csv_format || format == &json_format;
 }
+
+static bool has_folder(const weir_export_format *format)
+{
+    return format->write_folder || format == &csv_format;
+}
+
+static void find_formats(void)
+{
+    size_t count = 0;
+    const weir_export_format *format;
+    for (size_t i = 0; (format = weir_export_at(i)) && count + 2 < MAX_FORMATS; i++)
+        if (format->help)
+            formats[count++] = format;
+    formats[count++] = &csv_format;
+    formats[count++] = &json_format;
+    for (size_t i = 0; i < count; i++)
+        format_names[i] = formats[i]->name;
+}
+
+/* "a, b or c": the names of formats, of which `which` may be NULL = all; to be freed. */
+static char *name_list(bool (*which)(const weir_export_format *format), const char *last)
+{
+    const char *chosen[MAX_FORMATS];
+    char *list;
+    size_t count = 0, size;
+    for (size_t i = 0; formats[i]; i++)
+        if (!which || which(formats[i]))
+            chosen[count++] = formats[i]->name;
+    FILE *file = memory_file_open(&list, &size);
+    for (size_t i = 0; i < count; i++)
+        fprintf(file, "%s%s%s%s",
+                i == 0          ? ""
+                : i + 1 < count ? ", "
+                                : " ",
+                i && i + 1 == count ? last : "", i && i + 1 == count ? " " : "", chosen[i]);
+    memory_file_close(file);
+    return list;
+}
+
+/* Frees the names; the text is to be freed. */
+static char *with_names(const char *before, char *names, const char *behind)
+{
+    char *text = memory_format("%s%s%s", before, names, behind);
+    free(names);
+    return text;
+}
+
+/* -- writing */
+
+/* One export in progress. */
+struct job {
+    const tool_call *call;
+    const weir_export_format *format;
+    weir_reader *reader;
+    const weir_filter *filter;
+};
 
 /* Opens the output and writes it; removes it if that fails. */
-static int write_file(const struct job *job, const char *path,
-                      int (*write)(const struct job *job, FILE *out, weir_error *error))
+static int write_file(const struct job *job, const char *path)
 {
     output out;
     weir_error error = { 0 };
-    int exit_status = output_open(job->call, path, file_kinds[settings.format], settings.force, &out);
+    int exit_status = output_open(job->call, path, job->format->kind, settings.options.force, &out);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    int status = write(job, out.file, &error);
+    int status = weir_export_write(job->format, job->reader, job->filter, &settings.options, out.file, &error);
     exit_status = output_close(job->call, &out, status == WEIR_OK);
-    return status == WEIR_OK ? exit_status : fail_unless_ok(job, status, &error);
+    return status == WEIR_OK ? exit_status : tool_fail(job->call, &error);
 }
 
-static int write_csv_folder(const struct job *job)
+/* A file for each table. */
+static int write_tables(const struct job *job)
 {
     int exit_status = output_make_folder(job->call, settings.output);
     for (int pass = 0; pass < 2; pass++) /* all are checked before the first one is written */
         for (int i = 0; record_table_names[i] && exit_status == TOOL_DONE; i++) {
-            char *path = memory_format("%s/%s.csv", settings.output, record_table_names[i]);
+            char *path = memory_format("%s/%s.%s", settings.output, record_table_names[i], job->format->name);
             settings.table = i;
-            exit_status = pass == 0 ? output_allow(job->call, path, WEIR_OUTPUT_CSV, settings.force, 0)
-                                    : write_file(job, path, write_csv);
+            exit_status = pass == 0 ? output_allow(job->call, path, job->format->kind, settings.options.force, 0)
+                                    : write_file(job, path);
             free(path);
         }
     return exit_status;
+}
+
+static int write_folder(const struct job *job)
+{
+    weir_error error = { 0 };
+    int status =
+        weir_export_write_folder(job->format, job->reader, job->filter, &settings.options, settings.output, &error);
+    return status == WEIR_OK ? TOOL_DONE : tool_fail(job->call, &error);
+}
+
+static int write_export(const struct job *job)
+{
+    if (job->format->write_folder)
+        return write_folder(job);
+    bool is_folder = has_folder(job->format) && settings.table < 0;
+    return is_folder ? write_tables(job) : write_file(job, settings.output);
 }
 
 /* -- the command */
@@ -131,37 +197,29 @@ static int check_something(const struct job *job)
                         narrow ? "no records match the filters" : "no such run");
 }
 
+static int refuse_names(const tool_call *call, const char *before, char *names)
+{
+    int exit_status = tool_refuse(call, "%s%s", before, names);
+    free(names);
+    return exit_status;
+}
+
 static int check_settings(const tool_call *call)
 {
-    if (settings.format < 0)
-        return tool_refuse(call, "--format is missing: openmetrics, tensorboard, csv or json");
-    if (settings.table >= 0 && settings.format != CSV && settings.format != JSON)
-        return tool_refuse(call, "--table: only for csv and json");
-    if (settings.laps && settings.format != OPENMETRICS)
-        return tool_refuse(call, "--laps: only for openmetrics; the other formats always have every lap");
-    if (settings.format == CSV && settings.table < 0 && !settings.output)
-        return tool_refuse(call, "csv writes one file per table: name a folder with -o, or one table with --table");
-    if (settings.format == TENSORBOARD && !settings.output)
-        return tool_refuse(call, "tensorboard needs a folder: name one with -o");
-    return TOOL_DONE;
-}
-
-static int write_tensorboard(const struct job *job)
-{
     weir_error error = { 0 };
-    int status = weir_tensorboard_export(job->reader, job->filter, settings.output, &error);
-    return fail_unless_ok(job, status, &error);
-}
-
-static int write_export(const struct job *job)
-{
-    switch ((export_format)settings.format) {
-    case OPENMETRICS: return write_file(job, settings.output, write_openmetrics);
-    case TENSORBOARD: return write_tensorboard(job);
-    case JSON: return write_file(job, settings.output, write_json);
-    case CSV: break;
-    }
-    return settings.table >= 0 ? write_file(job, settings.output, write_csv) : write_csv_folder(job);
+    if (settings.format < 0)
+        return refuse_names(call, "--format is missing: ", name_list(NULL, "or"));
+    const weir_export_format *format = formats[settings.format];
+    if (settings.table >= 0 && !has_tables(format))
+        return refuse_names(call, "--table: only for ", name_list(has_tables, "and"));
+    if (weir_export_check(format, true, &settings.options, &error) != WEIR_OK)
+        return tool_refuse(call, "--%s", error.message);
+    if (has_tables(format) && has_folder(format) && settings.table < 0 && !settings.output)
+        return tool_refuse(call, "%s writes one file per table: name a folder with -o, or one table with --table",
+                           format->name);
+    if (format->write_folder && !settings.output)
+        return tool_refuse(call, "%s needs a folder: name one with -o", format->name);
+    return TOOL_DONE;
 }
 
 static int run(tool_call *call)
@@ -174,7 +232,7 @@ static int run(tool_call *call)
     if (exit_status != TOOL_DONE)
         return exit_status;
 
-    struct job job = { call, reader, &filter };
+    struct job job = { call, formats[settings.format], reader, &filter };
     exit_status = check_something(&job);
     if (exit_status == TOOL_DONE)
         exit_status = write_export(&job);
@@ -182,34 +240,72 @@ static int run(tool_call *call)
     return exit_status;
 }
 
+/* -- what the help, the man page and the completion say */
+
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
+static const option_row *make_rows(void)
+{
+    export_rows rows = { 0 };
+    export_rows_add(&rows, (option_row){ ROW("format", format, option_choice), .letter = 'f', .argument = "FORMAT",
+                                         .choices = format_names,
+                                         .help = with_names("", name_list(NULL, "or"), " (required)") });
+    export_rows_add(
+        &rows, (option_row){ ROW("output", output, option_file), .letter = 'o', .argument = "FILE|DIR",
+                             .help = with_names("output file (default: stdout); for ", name_list(has_folder, "and"),
+                                                " a folder, except with --table") });
+    export_rows_add(
+        &rows, (option_row){ ROW("table", table, option_choice), .argument = "TABLE", .choices = record_table_names,
+                             .help = with_names("", name_list(has_tables, "and"),
+                                                ": only one table: runs, nodes, stages, phases, tasks, flow, "
+                                                "queues, pools, process, machine, spans, counters, events, "
+                                                "failures, items, contents") });
+    for (size_t i = 0; formats[i]; i++)
+        export_rows_add_settings(&rows, formats[i], true, offsetof(struct settings, options));
+    export_rows_add(&rows, (option_row){ ROW("force", options.force, option_flag), .help = OUTPUT_FORCE_HELP });
+    return export_rows_end(&rows);
+}
+
+/* The texts of all formats, with what follows. */
+static tool_made make_texts(void)
+{
+    char *help, *examples;
+    size_t size;
+    FILE *file = memory_file_open(&help, &size);
+    for (size_t i = 0; formats[i]; i++)
+        fprintf(file, "%s\n\n", formats[i]->help);
+    fputs("A file is replaced as a whole when it is complete. A run may write to the database at the same time: the "
+          "export is a consistent snapshot.",
+          file);
+    memory_file_close(file);
+    file = memory_file_open(&examples, &size);
+    for (size_t i = 0; formats[i]; i++)
+        fputs(formats[i]->examples ? formats[i]->examples : "", file);
+    memory_file_close(file);
+    return (tool_made){ .help = help, .examples = examples };
+}
+
+static const tool_made *make_export(void)
+{
+    static tool_made made;
+    if (!made.options) {
+        find_formats();
+        made = make_texts();
+        made.options = make_rows();
+    }
+    return &made;
+}
+
 const tool_command tool_export = {
     .name = "export",
     .words = "[DB] --format FORMAT",
     .max_words = 1,
     .summary = "export records for Prometheus, TensorBoard and others",
-    .help =
-        "Writes records in formats that other tools read.\n\n"
-        "openmetrics: sums and histograms of each stage and queue as OpenMetrics text, for Prometheus and compatible "
-        "tools; promtool check metrics accepts it. --laps exports the history, for promtool tsdb create-blocks-from "
-        "openmetrics. Programs can also keep such a file up to date while they run: see weir/openmetrics.h.\n\n"
-        "tensorboard: an event file for each run, in a separate folder below DIR, with scalars and histograms of "
-        "each stage and queue by lap. Programs can also write them while they run: see weir/tensorboard.h.\n\n"
-        "csv and json: every record. JSON is an object with an array for each table; CSV has one file per table, or "
-        "a single table. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to "
-        "1.\n\n"
-        "A file is replaced as a whole when it is complete. A run may write to the database at the same time: the "
-        "export is a consistent snapshot.",
-    .examples = "weir export --format openmetrics -o weir.prom\n"
-                "weir export --format openmetrics --laps -o weir.om\n"
-                "promtool tsdb create-blocks-from openmetrics weir.om data\n"
-                "weir export --format tensorboard -o logs\n"
-                "tensorboard --logdir logs\n"
-                "weir export --format csv -o tables\n"
-                "weir export --format csv --table failures --since -1h\n"
-                "weir export --format json | jq '.runs[].command'\n",
+    .help = "Writes records in formats that other tools read.",
+    .examples = "",
+    .make = make_export,
     .shared = TOOL_DB | TOOL_FILTER,
     .default_run = WEIR_LAST_RUN,
-    .options = rows,
     .settings = &settings,
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include <weir/files.h>
 
 #include "tools/commands/command_table.h"
+#include "tools/record/record_exports.h"
 #include "tools/record/record_run.h"
 
 static record_settings settings = RECORD_DEFAULTS;
@@ -20,6 +21,13 @@ static int run(tool_call *call)
                           : record_run(&settings);
     video_settings_free(&settings.video);
     return exit_status;
+}
+
+static const tool_made *make_record(void)
+{
+    static tool_made made;
+    made.options = record_export_rows();
+    return &made;
 }
 
 const tool_command tool_record = {
@@ -67,6 +75,7 @@ const tool_command tool_record = {
                 "find videos/ -name '*.mkv' | weir record --list - --max-failures 5%\n",
     .options = record_rows,
     .settings = &settings,
+    .make = make_record,
     .more = { video_rows, &settings.video },
     .run = run,
 };

@@ -10,7 +10,7 @@ BEGIN {
 
 # The first part of a help text, in single quotes.
 function brief(text) {
-    sub(/^(with --|of |openmetrics|csv and json)[^:]*: /, "", text)
+    sub(/^((with --|of )[^:]*|[a-z]+(, [a-z]+)*( and [a-z]+)?): /, "", text) # when it has an effect, or with which formats
     sub(/ \(default[^)]*\)$/, "", text)
     if (match(substr(text, 13), /(; |: |\. )/))
         text = substr(text, 1, 11 + RSTART)

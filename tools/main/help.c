@@ -42,6 +42,12 @@ static void print_exit_statuses(void)
     help_print_line(line);
 }
 
+static void print_examples(const char *line)
+{
+    for (; *line; line += strcspn(line, "\n") + 1)
+        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
 static void print_command_help(const tool_command *command)
 {
     tool_shared shared;
@@ -49,10 +55,11 @@ static void print_command_help(const tool_command *command)
     size_t num_sets = tool_option_sets(command, &shared, sets);
     printf("Usage: weir %s %s [options]\n\n", command->name, command->words);
     help_print_paragraphs(command->help);
+    help_print_paragraphs(tool_made_help(command));
     options_print(sets, num_sets);
     puts("\nExamples:");
-    for (const char *line = command->examples; *line; line += strcspn(line, "\n") + 1)
-        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+    print_examples(command->examples);
+    print_examples(tool_made_examples(command));
     putchar('\n');
     print_exit_statuses();
 }

@@ -124,6 +124,7 @@ static void put_command_page(const tool_command *command)
     put_head(name, title, command->summary);
     printf(".SH SYNOPSIS\n.B weir %s\n.I %s\n.RI [ options ]\n.SH DESCRIPTION\n", command->name, command->words);
     put_paragraphs(command->help);
+    put_paragraphs(tool_made_help(command));
     puts(".SH OPTIONS");
     tool_shared shared;
     option_set sets[TOOL_MAX_SETS];
@@ -134,6 +135,7 @@ static void put_command_page(const tool_command *command)
         put_paragraphs(tool_filter_help);
     puts(".SH EXAMPLES\n.nf");
     put_lines(command->examples, strlen(command->examples));
+    put_lines(tool_made_examples(command), strlen(tool_made_examples(command)));
     puts(".fi");
     put_exit_statuses();
     puts(".SH SEE ALSO\n.BR weir (1)");

@@ -110,21 +110,8 @@ const option_row record_rows[] = {
     { ROW("retry-failed", retry_failed, option_flag), .needs = "resume",
       .help = "with --resume: also decode the files that have failed and were not decoded since" },
     { ROW("dry-run", dry_run, option_flag), .help = "print the files that would be decoded, and exit" },
-    { ROW("openmetrics", openmetrics_path, option_file), .argument = "FILE",
-      .help = "also write the metrics to FILE after each lap, for Prometheus (a .prom file for node_exporter)" },
-    { ROW("tensorboard", tensorboard_dir, option_folder), .argument = "DIR",
-      .help = "also write the metrics of each lap to an event file in DIR, for TensorBoard" },
-    { ROW("trace", trace_path, option_file), .argument = "FILE",
-      .help = "also write to FILE what each slot, queue and file did, and when, for the Perfetto UI and weir trace; "
-              "compressed if the name ends in .gz; {run}, {node}, {rank}, {local_rank}, {world_size}, {step}, "
-              "{batch} and {epoch} in the name are replaced" },
-    { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES", .needs = "trace",
-      .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },
-    { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION", .needs = "trace",
-      .help = "write the trace only when a file stalls or fails, or on SIGUSR2: what happened in the last DURATION" },
     { ROW("force", force, option_flag),
-      .help =
-          "--openmetrics and --trace: replace a file of another kind, too; but never one that is decoded or read" },
+      .help = "an export replaces a file of another kind, too; but never one that is decoded or read" },
     { ROW("quiet", quiet, option_flag), .letter = 'q',
       .help = "print errors only: no progress, no summary (weir summary prints it later)" },
     { ROW("verbose", verbose, option_flag), .letter = 'v', .excludes = "quiet",

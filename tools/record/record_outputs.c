@@ -10,6 +10,7 @@
 
 #include "tools/cli/memory.h"
 #include "tools/record/record_ended.h"
+#include "tools/record/record_exports.h"
 
 #ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
 #define FNM_EXTMATCH 0
@@ -82,43 +83,79 @@ static int check_named(const record_settings *settings, const record_inputs *inp
     return status;
 }
 
-enum { MAX_OUTPUTS = 4, MAX_OTHERS = 6 };
+/* A file that may be written; kind: of its content. */
+typedef struct record_output {
+    const char *option, *path;
+    weir_output_kind kind;
+} record_output;
+
+typedef struct record_outputs {
+    record_output all[2 * RECORD_MAX_EXPORTS + 1];
+    size_t count;
+    char *old[RECORD_MAX_EXPORTS]; /* paths that are made here */
+} record_outputs;
+
+/* The database is the first one. A folder is checked when its files are made. */
+static void list_outputs(const record_settings *settings, record_outputs *outputs)
+{
+    const weir_export_format *format;
+    outputs->all[outputs->count++] = (record_output){ "db-path", settings->db_path, WEIR_OUTPUT_DATABASE };
+    for (size_t i = 0; (format = record_export_format(i)); i++) {
+        const char *path = settings->exports[i].path;
+        if (!path || format->kind == WEIR_OUTPUT_FOLDER)
+            continue;
+        outputs->all[outputs->count++] = (record_output){ format->name, path, format->kind };
+        if (!format->old_suffix)
+            continue;
+        outputs->old[i] = memory_format("%s%s", path, format->old_suffix);
+        outputs->all[outputs->count++] = (record_output){ format->name, outputs->old[i], format->kind };
+    }
+}
+
+/* What the output must not be: all that is read, and the other outputs. The database may be that of --resume. */
+static const char **list_others(const record_settings *settings, const record_outputs *outputs,
+                                const record_output *own, const glob_t *ranks, size_t *count)
+{
+    const char **others = memory_get(outputs->count + ranks->gl_pathc + 3, sizeof *others);
+    bool is_database = own->kind == WEIR_OUTPUT_DATABASE;
+    const char *const inputs[] = { settings->list_path, settings->video.config.ca_file,
+                                   is_database ? NULL : settings->resume_path };
+    *count = 0;
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
+        if (inputs[i])
+            others[(*count)++] = inputs[i];
+    for (size_t i = 0; i < outputs->count; i++)
+        if (outputs->all[i].option != own->option)
+            others[(*count)++] = outputs->all[i].path;
+    for (size_t i = 0; i < ranks->gl_pathc && !is_database; i++)
+        others[(*count)++] = ranks->gl_pathv[i];
+    return others;
+}
+
+static int check_listed(const record_settings *settings, const record_inputs *inputs, const record_outputs *outputs,
+                        const record_output *own, const glob_t *ranks, weir_error *error)
+{
+    weir_output_rules rules = { .force = settings->force && own->kind != WEIR_OUTPUT_DATABASE };
+    const char **others = list_others(settings, outputs, own, ranks, &rules.num_inputs);
+    rules.inputs = others;
+    int status = check_named(settings, inputs, own->path, own->kind, &rules, error);
+    free(others);
+    return status;
+}
 
 const char *record_outputs_check(const record_settings *settings, const record_inputs *inputs, weir_error *error)
 {
-    const char *trace = settings->trace_path, *resume = settings->resume_path, *refused = NULL;
-    char old[PATH_MAX] = ""; /* see --trace-size */
-    snprintf(old, sizeof old, "%s.old", trace ? trace : "");
-    const struct {
-        const char *option, *path;
-        weir_output_kind kind;
-    } outputs[MAX_OUTPUTS] = { { "--db-path", settings->db_path, WEIR_OUTPUT_DATABASE },
-                               { "--openmetrics", settings->openmetrics_path, WEIR_OUTPUT_METRICS },
-                               { "--trace", trace, WEIR_OUTPUT_TRACE },
-                               { "--trace", trace ? old : NULL, WEIR_OUTPUT_TRACE } };
+    record_outputs outputs = { .count = 0 };
     glob_t ranks = { 0 }; /* whose databases are read with that of --resume */
-    if (resume && record_rank_databases(resume, &ranks, error) != WEIR_OK)
-        return "--resume";
-    const char **given = memory_get(MAX_OTHERS + ranks.gl_pathc, sizeof *given);
-    for (size_t i = 0; i < MAX_OUTPUTS && !refused; i++) {
-        bool is_database = outputs[i].kind == WEIR_OUTPUT_DATABASE; /* it may be that of --resume */
-        const char *const others[MAX_OTHERS] = { settings->list_path,
-                                                 settings->video.config.ca_file,
-                                                 settings->openmetrics_path,
-                                                 trace,
-                                                 is_database ? NULL : settings->db_path,
-                                                 is_database ? NULL : resume };
-        weir_output_rules rules = { .force = settings->force && !is_database, .inputs = given };
-        for (size_t j = 0; j < MAX_OTHERS; j++)
-            if (others[j] && others[j] != outputs[i].path)
-                given[rules.num_inputs++] = others[j];
-        for (size_t j = 0; j < ranks.gl_pathc && !is_database; j++)
-            given[rules.num_inputs++] = ranks.gl_pathv[j];
-        if (outputs[i].path &&
-            check_named(settings, inputs, outputs[i].path, outputs[i].kind, &rules, error) != WEIR_OK)
-            refused = outputs[i].option;
-    }
-    free(given);
+    const char *refused = NULL;
+    if (settings->resume_path && record_rank_databases(settings->resume_path, &ranks, error) != WEIR_OK)
+        return "resume";
+    list_outputs(settings, &outputs);
+    for (size_t i = 0; i < outputs.count && !refused; i++)
+        if (check_listed(settings, inputs, &outputs, &outputs.all[i], &ranks, error) != WEIR_OK)
+            refused = outputs.all[i].option;
+    for (size_t i = 0; i < RECORD_MAX_EXPORTS; i++)
+        free(outputs.old[i]);
     globfree(&ranks);
     return refused;
 }

@@ -18,6 +18,7 @@
 #include "common/text_escape.h"
 #include "common/unix_clock.h"
 #include "tools/cli/memory.h"
+#include "tools/record/record_exports.h"
 #include "tools/record/record_messages.h"
 
 enum { MAX_LISTED = 10 };
@@ -82,17 +83,13 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     snprintf(number, sizeof number, "%" PRIu32, ranks->world.rank);
     ranks->program = memory_format("%s: rank %s", settings->program, number);
     ranks->db_path = record_rank_path(settings->db_path, number);
-    if (settings->openmetrics_path)
-        ranks->openmetrics_path = record_rank_path(settings->openmetrics_path, number);
-    if (settings->trace_path && !strstr(settings->trace_path, "{rank}")) /* it replaces that itself */
-        ranks->trace_path = record_rank_path(settings->trace_path, number);
-    if (settings->tensorboard_dir)
-        ranks->tensorboard_dir = memory_format("%s/rank%s", settings->tensorboard_dir, number);
+    for (size_t i = 0; i < RECORD_MAX_EXPORTS; i++)
+        if (settings->exports[i].path) {
+            ranks->export_paths[i] = record_export_rank_path(i, settings->exports[i].path, number);
+            settings->exports[i].path = ranks->export_paths[i] ? ranks->export_paths[i] : settings->exports[i].path;
+        }
     settings->program = ranks->program;
     settings->db_path = ranks->db_path;
-    settings->openmetrics_path = ranks->openmetrics_path;
-    settings->trace_path = ranks->trace_path ? ranks->trace_path : settings->trace_path;
-    settings->tensorboard_dir = ranks->tensorboard_dir;
     settings->all_items = true; /* so that unfinished files are known */
     return RECORD_DONE;
 }
@@ -101,9 +98,8 @@ void record_ranks_free(record_ranks *ranks)
 {
     free(ranks->program);
     free(ranks->db_path);
-    free(ranks->openmetrics_path);
-    free(ranks->trace_path);
-    free(ranks->tensorboard_dir);
+    for (size_t i = 0; i < RECORD_MAX_EXPORTS; i++)
+        free(ranks->export_paths[i]);
 }
 
 /* -- the other ranks, as rank 0 sees them */

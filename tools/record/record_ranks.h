@@ -10,11 +10,11 @@
 #include "tools/record/record_settings.h"
 
 typedef struct record_ranks {
-    weir_world world;      /* size 1: this process decodes everything */
-    const char *job_path;  /* the database of the job, as given by the user */
-    char job[200];         /* what the launcher calls the job; "" = nothing */
-    int64_t since_unix_ns; /* runs that started before are of another job */
-    char *program, *db_path, *openmetrics_path, *trace_path, *tensorboard_dir; /* of this rank */
+    weir_world world;                                           /* size 1: this process decodes everything */
+    const char *job_path;                                       /* the database of the job, as given by the user */
+    char job[200];                                              /* what the launcher calls the job; "" = nothing */
+    int64_t since_unix_ns;                                      /* runs that started before are of another job */
+    char *program, *db_path, *export_paths[RECORD_MAX_EXPORTS]; /* of this rank */
 } record_ranks;
 
 /* Finds rank and world, and replaces what differs between ranks in *settings: database, other outputs, the name in

@@ -24,6 +24,7 @@
 #include "tools/cli/memory.h"
 #include "tools/cli/prose.h"
 #include "tools/record/record_explain.h"
+#include "tools/record/record_exports.h"
 #include "tools/record/record_pipeline.h"
 #include "tools/record/record_progress.h"
 #include "tools/record/record_ranks.h"
@@ -91,8 +92,8 @@ static void print_snapshot(weir_pipeline *pipeline)
 
 /* Waits for a result, for a signal (which it handles), or until the progress line must be redrawn; not at all if
    timeout_ms is 0. */
-static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal_fd, weir_trace_file *trace,
-                             int timeout_ms)
+static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal_fd,
+                             const record_observers *observers, int timeout_ms)
 {
     struct signalfd_siginfo signal;
     struct pollfd fds[] = { { .fd = results_fd, .events = POLLIN }, { .fd = signal_fd, .events = POLLIN } };
@@ -101,7 +102,7 @@ static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal
     if (signal.ssi_signo == SIGUSR1)
         print_snapshot(pipeline);
     else
-        weir_trace_request(trace);
+        record_observers_request(observers);
 }
 
 /* A training step. */
@@ -143,7 +144,7 @@ static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_
 /* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. Without
    --epochs the headspace is measured in as many as it takes, unless one of them has no result; with an experiment the run
    ends with the epoch in which that is done. */
-static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace, int64_t step_ns,
+static int drain(weir_pipeline *pipeline, int signal_fd, const record_observers *observers, int64_t step_ns,
                  weir_headspace *headspace, record_outcome *outcome)
 {
     int results_fd;
@@ -155,7 +156,7 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
         /* It asks first: the pipeline counts a wait only from when its consumer has asked and found nothing. */
         status = next_result(headspace, pipeline, &item, frames);
         if (status == WEIR_OK || status == WEIR_ETIMEDOUT)
-            wait_for_results(pipeline, results_fd, signal_fd, trace,
+            wait_for_results(pipeline, results_fd, signal_fd, observers,
                              status == WEIR_OK ? 0 : record_progress_interval_ms());
         if (status == WEIR_OK) {
             has_result = true;
@@ -219,14 +220,14 @@ static weir_tuner *start_tuner(const record_settings *settings, weir_pipeline *p
 
 /* Drains the pipeline, with the measurement of the headspace if it is wanted. Returns as drain(). */
 static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline, int signal_fd,
-                        weir_trace_file *trace, record_outcome *outcome)
+                        const record_observers *observers, record_outcome *outcome)
 {
     weir_headspace *measuring = NULL;
     if (settings->headspace_step_ns && weir_headspace_new(NULL, &measuring, NULL) != WEIR_OK)
         weir_log(WEIR_LOG_ERROR, "out of memory: --headspace is not measured");
     outcome->explain = settings->explain ? record_explain_start(pipeline, &outcome->rounds) : NULL;
     weir_tuner *tuner = start_tuner(settings, pipeline, &outcome->tuned);
-    int status = drain(pipeline, signal_fd, trace, settings->headspace_step_ns, measuring, outcome);
+    int status = drain(pipeline, signal_fd, observers, settings->headspace_step_ns, measuring, outcome);
     weir_tuner_free(tuner);
     record_explain_join(outcome->explain);
     weir_headspace_report(measuring, &outcome->headspace);
@@ -255,16 +256,13 @@ static void end_unless_repeated(int signal_number)
     raise(signal_number);
 }
 
-/* For commands that run in another folder: where relative paths begin, and the trace. trace NULL = none */
-static void report_places(weir_pipeline *pipeline, const char *trace)
+/* For commands that run in another folder: where relative paths begin, and exports such as the trace. */
+static void report_places(const record_settings *settings, weir_pipeline *pipeline)
 {
     char *folder = getcwd(NULL, 0);
-    char *whole = folder && trace && *trace != '/' ? memory_format("%s/%s", folder, trace) : NULL;
     if (folder)
         weir_pipeline_event(pipeline, "working_directory", "pipeline", folder);
-    if (trace)
-        weir_pipeline_event(pipeline, "trace_file", "pipeline", whole ? whole : trace);
-    free(whole);
+    record_exports_report(settings, folder, pipeline);
     free(folder);
 }
 
@@ -283,12 +281,12 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
     uint32_t epochs = record_pipeline_epochs(settings);
     record_progress_start(settings->tar || epochs == WEIR_ENDLESS ? NULL : inputs, epochs);
-    report_places(pipeline, settings->trace_path);
+    report_places(settings, pipeline);
     weir_pipeline_stop_on_signals(pipeline);
     atomic_store(&is_built, true);
     if (atomic_load(&early_signal))
         raise(atomic_load(&early_signal));
-    int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, outcome);
+    int status = use_pipeline(settings, pipeline, signal_fd, observers, outcome);
     int signal_number = weir_pipeline_stop_signal(pipeline);
     if (signal_number)
         exit_status = RECORD_SIGNAL + signal_number;
@@ -463,14 +461,14 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
     weir_error error = { 0 };
     const char *refused = record_outputs_check(settings, inputs, &error);
     if (refused)
-        return record_refuse(settings, "%s: %s", refused, error.message);
+        return record_refuse(settings, "--%s: %s", refused, error.message);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
     /* Before any thread is started: all threads inherit the blocked signals. */
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);
-    if (settings->trace_path)
+    if (record_exports_take_requests(settings))
         sigaddset(&signals, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -2,10 +2,19 @@
 #ifndef TOOLS_RECORD_RECORD_SETTINGS_H
 #define TOOLS_RECORD_RECORD_SETTINGS_H
 
+#include <weir/export.h>
 #include <weir/pipeline.h>
 
 #include "tools/cli/options.h"
 #include "tools/record/video_options.h"
+
+enum { RECORD_MAX_EXPORTS = 16 }; /* formats that can be written while it runs */
+
+/* What is written in the format weir_export_at() of the same index. */
+typedef struct record_export {
+    const char *path;            /* NULL = nothing */
+    weir_export_options options; /* the settings of the format, as given */
+} record_export;
 
 typedef struct record_settings {
     const char *program;      /* begins every message: "weir record" */
@@ -56,15 +65,11 @@ typedef struct record_settings {
     const char *job;         /* of the launcher; NULL = none */
     int64_t wait_ns;         /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
-    const char *resume_path; /* skip the files that are recorded here; NULL = none */
-    bool retry_failed;       /* with resume_path: files that failed are not skipped */
-    bool dry_run;            /* print the files instead of decoding them */
-    const char *openmetrics_path;
-    const char *tensorboard_dir;
-    const char *trace_path;
-    uint64_t trace_bytes;
-    int64_t trace_last_ns; /* only when something happens, this much of the past */
-    bool force;            /* an output may replace a file of another kind */
+    const char *resume_path;                   /* skip the files that are recorded here; NULL = none */
+    bool retry_failed;                         /* with resume_path: files that failed are not skipped */
+    bool dry_run;                              /* print the files instead of decoding them */
+    record_export exports[RECORD_MAX_EXPORTS]; /* see record_exports.h */
+    bool force;                                /* an output may replace a file of another kind */
     bool quiet;
     bool has_full_summary; /* SPDL's text at the end instead of the short screen */
     bool verbose;
@@ -74,10 +79,9 @@ typedef struct record_settings {
 #define RECORD_DEFAULTS \
     { \
         .tar_glob = "*.tar*", .chunk_frames = 512, .db_path = "pipeline_stats.db", .rank = -1, \
-        .trace_bytes = 256 << 20, \
     }
 
-/* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */
+/* All options except those of record_settings.video (see video_rows) and of exports (record_export_rows()); the offsets are those of record_settings. */
 extern const option_row record_rows[];
 
 /* "7" is a number of failures, "5%" a share of the tasks: a weir_max_failures. */

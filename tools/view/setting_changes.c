@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/export.h>
+
 #include "common/text_escape.h"
 #include "tools/cli/memory.h"
 #include "tools/cli/table.h"
@@ -56,15 +58,24 @@ static void add_node(setting_changes *changes, const lap_comparison *c, const co
 
 /* -- command lines: what is decoded, and how */
 
+static bool is_option(const char *name, const char *word, size_t length)
+{
+    return length > 2 && strlen(name) == length - 2 && memcmp(word, "--", 2) == 0 &&
+           memcmp(word + 2, name, length - 2) == 0;
+}
+
 /* Options with a value that are settings, which are told, or say where a recording goes. */
 static bool is_told(const char *word, size_t length)
 {
-    static const char *const told[] = {
-        "--concurrency",        "--threads",          "--queue-items",  "--queue-bytes", "--order",       "--db-path",
-        "--source-queue-items", "--sink-queue-items", "--log-interval", "--openmetrics", "--tensorboard", "--trace"
-    };
+    static const char *const told[] = { "concurrency", "threads", "queue-items",        "queue-bytes",
+                                        "order",       "db-path", "source-queue-items", "sink-queue-items",
+                                        "log-interval" };
+    const weir_export_format *format;
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        if (strlen(told[i]) == length && memcmp(told[i], word, length) == 0)
+        if (is_option(told[i], word, length))
+            return true;
+    for (size_t i = 0; (format = weir_export_at(i)); i++)
+        if (format->live_help && is_option(format->name, word, length))
             return true;
     return false;
 }
