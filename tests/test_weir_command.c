@@ -2212,7 +2212,8 @@ TEST_CASE(watch_shows_a_live_screen_until_the_user_quits)
     expect("printf hq | TERM=xterm script -qec \"$WEIR_TOOL watch job.db\" /dev/null", DONE);
     assert_has(out, "1-9 open, p pause, h help, q quit");
     assert_has(out, "stops and resumes the updates"); /* the help of the keys */
-    expect("TERM=no-such script -qec \"$WEIR_TOOL watch job.db\" /dev/null", REFUSED);
+    /* ncurses does not free what it has made for such a terminal */
+    expect("ASAN_OPTIONS=detect_leaks=0 TERM=no-such script -qec \"$WEIR_TOOL watch job.db\" /dev/null", REFUSED);
     assert_has(out, "unknown terminal (TERM=no-such): use --once");
 }
 
