@@ -103,6 +103,8 @@ TEST_CASE(only_the_secrets_of_a_url_are_hidden)
         { "h?token=***&key=***", "h?token=***&key=***" },
         { "h?token=%", "h?token=*" },
         { "h?token=", "h?token=" },
+        { "http://h/x'http://h/y?token=a b'", "http://h/x'http://h/y?token=***'" },
+        { "http://h/x?to%ken=abc", "http://h/x?to%ken=***" },
         { "h?%", "h?%" },
         { "://", "://" },
     };
@@ -134,6 +136,10 @@ TEST_CASE(an_address_is_hidden_to_its_end_and_a_file_is_not)
         { "concat:http://h/a?token=abc|http://h/b", "concat:http://h/a?token=***" },
         { "--input=http://u:abc@h/x y?token=abc", "--input=http://***@h/x y?token=***" },
         { "https://host.example/@user/video/1", "https://host.example/@user/video/1" },
+        { "http://h/x?to%ken=abc", "http://h/x?to%ken=***" },
+        { "http://[bob:abc@host/a", "http://***@host/a" },
+        { "http://h:80/x?token=ab@cd&y=1", "http://***&y=1" },
+        { "http://h:80/x?token=ab@cd", "http://***" },
     };
     expect_shown(all, sizeof all / sizeof *all, weir__address_redact);
 }
@@ -164,6 +170,7 @@ TEST_CASE(a_text_about_an_address_hides_it_wherever_it_is_quoted)
         { "http://u:a b c@h/x", "no host a b c, http://u:a b", "no host a b c, http://***" },
         { "a?token=b.mp4", "open a?token=b.mp4: refused, h?token=b", "open a?token=b.mp4: refused, h?token=*" },
         { "", "h?token=abc", "h?token=***" },
+        { "http://u:abc@h/x", "tttp://u:abc@h/x", "tttp://***@h/x" }, /* another one's secret */
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char text[256];
@@ -210,6 +217,107 @@ TEST_CASE(an_identity_tells_objects_apart_and_not_signatures)
     free(one);
     free(other);
     free(again);
+}
+
+/* The digests are from a SipHash-2-4 of its own, which gave the published numbers for the published key. */
+TEST_CASE(an_identity_has_every_byte_of_the_address_or_the_digest_of_what_is_hidden)
+{
+    static const char *const all[][2] = {
+        { "http://h/a?key=1", "http://h/a?key=3943c8fcfccf7ce0" },
+        { "http://h/a?key=clips/1", "http://h/a?key=cf6bdb807ff835bf" },
+        { "http://h/a?key=01234567", "http://h/a?key=bf01f08d01c1cb98" },
+        { "http://h/a?key=clips/0001.mp4+", "http://h/a?key=5d47570d22761c09" },
+        { "http://h/a?key=0123456789abcdef", "http://h/a?key=f1e5cc3e61b4ecbd" },
+        { "http://h/a?filetoken=1&x=1", "http://h/a?filetoken=3943c8fcfccf7ce0&x=1" },
+        { "http://h/a?x=1&key=1&y=2&code=01234567&z",
+          "http://h/a?x=1&key=3943c8fcfccf7ce0&y=2&code=bf01f08d01c1cb98&z" },
+        { "http://u:p/w@h/a", "http://ec8875b2a5ec0d00@h/a" },
+        { "http://u@h/a?x=1", "http://h/a?x=1" },
+        { "http://u:p@h:80/a?x=1#y", "http://h:80/a?x=1#y" },
+        { "http://h/a?token=t", "http://h/a" },
+        { "http://h/a?token=t&v=1&w=2", "http://h/a?v=1&w=2" },
+        { "http://h/a?v=1&token=t&w=2", "http://h/a?v=1&w=2" },
+        { "http://h/a?v=1&w=2&token=t", "http://h/a?v=1&w=2" },
+        { "http://h/a?v=1&token=t&pass=u&w=2", "http://h/a?v=1&w=2" },
+        { "http://h/a?token=t&key=1&w=2", "http://h/a?key=3943c8fcfccf7ce0&w=2" },
+        { "http://h/a?v=1#token=t", "http://h/a?v=1" },
+        { "http://h/a?expires=1&v=1&token=t", "http://h/a?v=1" },
+        { "http://h/a?token=t&expires=1", "http://h/a" },
+        { "http://h/a?token=t&expires=1&v=1", "http://h/a?v=1" },
+        { "http://h/a?&token=t&&v=1", "http://h/a?v=1" },
+        { "http://h/a?&&v=1", "http://h/a?&&v=1" },
+        { "http://h/expires?v=1&token=t", "http://h/expires?v=1" },
+        { "http://h/a?expiresin=1&token=t", "http://h/a?expiresin=1" },
+        { "http://h/a?v=expires&token=t", "http://h/a?v=expires" },
+    };
+    unsigned char key[WEIR_IDENTITY_KEY_BYTES];
+    for (size_t i = 0; i < sizeof key; i++)
+        key[i] = (unsigned char)i;
+    assert_int_equal(weir_identity_set_key(key, sizeof key), WEIR_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char *identity = weir_identity_of(all[i][0]);
+        assert_string_equal(identity, all[i][1]);
+        free(identity);
+    }
+    for (size_t i = 0; i < sizeof key; i++)
+        key[i]++;
+    assert_int_equal(weir_identity_set_key(key, sizeof key), WEIR_OK);
+    char *identity = weir_identity_of("http://h/a?key=1");
+    assert_string_equal(identity, "http://h/a?key=aa238c97315c2030");
+    free(identity);
+}
+
+/* Of an address with this parameter, its name with something before it, and others behind it. */
+static void expect_left_out(const char *before, const char *name, const char *behind, bool is_left_out)
+{
+    char address[256], kept[256];
+    snprintf(address, sizeof address, "http://h/a?x=1&%s%s=2%s", before, name, behind);
+    snprintf(kept, sizeof kept, "http://h/a?x=1&%s%s=2", before, name);
+    char *identity = weir_identity_of(address);
+    assert_string_equal(identity, is_left_out ? "http://h/a?x=1" : kept);
+    free(identity);
+}
+
+/* Azure's names are short, and only left out beside "sig"; the others beside any signature; none where nothing is signed. */
+TEST_CASE(each_parameter_of_a_signature_is_left_out_where_something_is_signed)
+{
+    static const char *const azure[] = { "sv",  "se",  "st",  "sp",  "sr",    "spr",   "sip",  "skoid", "sktid",
+                                         "skt", "ske", "sks", "skv", "saoid", "suoid", "scid", "ss",    "srt" };
+    static const char *const any[] = {
+        "X-Amz-Date",  "x-goog-date", "x-oss-expires", "x-cos-any",
+        "q-sign-time", "q-key-time",  "q-header-list", "q-url-param-list",
+        "Expires",     "Policy",      "URLPrefix",     "x-amz-meta-0123456789-0123456789-0123456789"
+    };
+    for (size_t i = 0; i < sizeof azure / sizeof *azure; i++) {
+        expect_left_out("", azure[i], "&sig=3", true);
+        expect_left_out("", azure[i], "&token=3", false);
+        expect_left_out("x", azure[i], "&sig=3", false);
+    }
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
+        expect_left_out("", any[i], "&token=3", true);
+        expect_left_out("", any[i], "", false);
+        expect_left_out("my", any[i], "&token=3", false);
+    }
+}
+
+/* More than a table of the first size has. */
+TEST_CASE(many_identities_are_numbered)
+{
+    enum { COUNT = 3000, NAMES = 1000 };
+    static char names[COUNT][32];
+    static const char *list[COUNT];
+    static uint64_t got[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "%zu.mp4", i % NAMES);
+        list[i] = names[i];
+    }
+    assert_int_equal(weir_identity_number(list, COUNT, got), WEIR_OK);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(got[i], i / NAMES);
+    assert_int_equal(weir_identity_number(NULL, 0, NULL), WEIR_OK);
+    assert_int_equal(weir_identity_number(list, 1, NULL), WEIR_EINVAL);
+    list[1] = NULL;
+    assert_int_equal(weir_identity_number(list, 2, got), WEIR_EINVAL);
 }
 
 TEST_CASE(equal_identities_are_numbered_in_the_order_of_the_list)
