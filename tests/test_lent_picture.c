@@ -17,6 +17,11 @@ enum { GUARD = WEIR_LENT_GUARD_BYTES };
 
 static uint8_t memory[4096]; /* no byte is 0, and neighbours differ */
 
+static uint8_t byte_at(size_t place)
+{
+    return (uint8_t)(1 + place % 251);
+}
+
 static void keep(void *opaque, uint8_t *data)
 {
     (void)opaque;
@@ -37,7 +42,7 @@ static AVFrame *frame_of(int format, int width, int height)
 static void add_buffer(AVFrame *frame, int number, size_t start, size_t num_bytes)
 {
     for (size_t i = 0; i < sizeof memory; i++)
-        memory[i] = (uint8_t)(1 + i % 251);
+        memory[i] = byte_at(i);
     frame->buf[number] = av_buffer_create(memory + start, num_bytes, keep, NULL, 0);
     assert_non_null(frame->buf[number]);
 }
@@ -150,24 +155,49 @@ TEST_CASE(xyz_whose_rows_go_up_is_always_copied)
 /* ---- what a copy holds --------------------------------------------------------------------------------------------- */
 
 /* Row y of the copy has the bytes of `memory` from there on, and 0 for those before `first` and from `end` on; so has what is
-   seen behind the row, and 0 stands behind that. */
-static void expect_row(int y, int at, int row_bytes, int first, int end)
+   seen behind the row. What is behind that is as it was. */
+static void expect_row(int y, int at, int row_bytes, int first, int end, uint8_t before)
 {
     const uint8_t *row = copy->data[0] + (ptrdiff_t)y * copy->linesize[0];
     for (int i = 0; i < copy->linesize[0]; i++) {
-        bool is_there = i < row_bytes + GUARD && at + i >= first && at + i < end;
-        if (row[i] != (is_there ? memory[at + i] : 0))
+        bool is_seen = i < row_bytes + GUARD, is_there = at + i >= first && at + i < end;
+        if (row[i] != (!is_seen ? before : is_there ? byte_at((size_t)(at + i)) : 0))
             fail_msg("row %d, byte %d: %d", y, i, row[i]);
     }
+}
+
+/* Nothing is written behind the last row. */
+static void expect_end(int num_rows, uint8_t before)
+{
+    const uint8_t *end = copy->buf[0]->data + copy->buf[0]->size;
+    for (const uint8_t *at = copy->data[0] + num_rows * copy->linesize[0]; at < end; at++)
+        assert_int_equal(*at, before);
+}
+
+/* Copies it to a new copy, and then to one that holds something else. Returns what it held. */
+static uint8_t copy_again(const AVFrame *in, weir_touch touch, bool is_used)
+{
+    if (!is_used)
+        av_frame_free(&copy);
+    uint8_t before = is_used ? 0xee : 0;
+    if (is_used)
+        memset(copy->buf[0]->data, before, copy->buf[0]->size);
+    const uint8_t *buffer = is_used ? copy->buf[0]->data : NULL;
+    assert_true(is_copied(in, touch));
+    assert_true(!is_used || copy->buf[0]->data == buffer);
+    return before;
 }
 
 TEST_CASE(a_copy_has_the_bytes_behind_a_row_as_far_as_the_buffer_goes)
 {
     enum { ROW = 30, END = 100 + 40 + 35 };
     AVFrame *frame = rgb_of(10, 2, END - 100, 100, 40);
-    assert_true(is_copied(frame, WEIR_TOUCH_STRIDES));
-    expect_row(0, 100, ROW, 100, END);
-    expect_row(1, 140, ROW, 100, END);
+    for (int is_used = 0; is_used < 2; is_used++) {
+        uint8_t before = copy_again(frame, WEIR_TOUCH_STRIDES, is_used);
+        expect_row(0, 100, ROW, 100, END, before);
+        expect_row(1, 140, ROW, 100, END, before);
+        expect_end(2, before);
+    }
     assert_int_equal(copy->width, 10);
     assert_int_equal(copy->height, 2);
     assert_int_equal(copy->format, AV_PIX_FMT_RGB24);
@@ -178,18 +208,21 @@ TEST_CASE(a_copy_has_the_bytes_behind_a_row_as_far_as_the_buffer_goes)
 TEST_CASE(rows_before_the_buffer_are_black)
 {
     enum { ROW = 30, END = 100 + 1000 };
-    AVFrame *frame = rgb_of(10, 4, 1000, 150, -40);
-    assert_true(is_copied(frame, WEIR_TOUCH_ROWS));
-    expect_row(0, 150, ROW, 100, END);
-    expect_row(1, 110, ROW, 100, END);
-    expect_row(2, 70, ROW, 100, END);
-    expect_row(3, 30, ROW, 100, END);
-    av_frame_free(&frame);
-    frame = rgb_of(10, 4, 1000, 99, 40); /* the copy is used again: nothing of the picture before is left */
-    assert_true(is_copied(frame, WEIR_TOUCH_ROWS));
-    for (int y = 0; y < 4; y++)
-        expect_row(y, 0, ROW, END, END);
-    av_frame_free(&frame);
+    AVFrame *up = rgb_of(10, 4, 1000, 150, -40), *outside = rgb_of(10, 4, 1000, 99, 40);
+    for (int is_used = 0; is_used < 2; is_used++) {
+        uint8_t before = copy_again(up, WEIR_TOUCH_ROWS, is_used);
+        for (int y = 0; y < 4; y++)
+            expect_row(y, 150 - 40 * y, ROW, 100, END, before);
+        expect_end(4, before);
+    }
+    for (int is_used = 0; is_used < 2; is_used++) {
+        uint8_t before = copy_again(outside, WEIR_TOUCH_ROWS, is_used);
+        for (int y = 0; y < 4; y++)
+            expect_row(y, 0, ROW, END, END, before);
+        expect_end(4, before);
+    }
+    av_frame_free(&up);
+    av_frame_free(&outside);
 }
 
 TEST_CASE(of_memory_without_a_buffer_only_the_rows_are_read)
@@ -197,8 +230,9 @@ TEST_CASE(of_memory_without_a_buffer_only_the_rows_are_read)
     AVFrame *frame = rgb_of(10, 2, 10, 100, 40);
     av_buffer_unref(&frame->buf[0]);
     assert_true(is_copied(frame, WEIR_TOUCH_ROWS));
-    expect_row(0, 100, 30, 100, 130);
-    expect_row(1, 140, 30, 140, 170);
+    expect_row(0, 100, 30, 100, 130, 0);
+    expect_row(1, 140, 30, 140, 170, 0);
+    expect_end(2, 0);
     av_frame_free(&frame);
 }
 
@@ -214,15 +248,23 @@ TEST_CASE(a_copy_of_planes_has_each_at_its_place)
     av_frame_free(&frame);
 }
 
-TEST_CASE(a_copy_with_a_palette_has_the_palette)
+static AVFrame *palette_of(size_t num_bytes)
 {
     AVFrame *frame = frame_of(AV_PIX_FMT_PAL8, 8, 2);
-    add_buffer(frame, 0, 100, 16);
+    add_buffer(frame, 0, 100, num_bytes);
     add_buffer(frame, 1, 1000, AVPALETTE_SIZE);
     set_plane(frame, 0, 100, 8);
     frame->data[1] = memory + 1000;
+    return frame;
+}
+
+TEST_CASE(a_copy_with_a_palette_has_the_palette)
+{
+    assert_false(copies(palette_of(16 + GUARD), WEIR_TOUCH_STRIDES));
+    AVFrame *frame = palette_of(16);
     assert_true(is_copied(frame, WEIR_TOUCH_STRIDES));
-    assert_memory_equal(copy->data[1], memory + 1000, AVPALETTE_SIZE);
+    for (size_t i = 0; i < AVPALETTE_SIZE; i++)
+        assert_int_equal(copy->data[1][i], byte_at(1000 + i));
     assert_memory_equal(copy->data[0] + copy->linesize[0], memory + 108, 8);
     av_frame_free(&frame);
 }
@@ -289,6 +331,15 @@ TEST_CASE(room_that_there_cannot_be_is_an_error)
     assert_int_not_equal(weir__lend_room(&frame, AV_PIX_FMT_RGB24, 1 << 30, 1 << 30, &error), WEIR_OK);
     assert_null(frame);
     assert_non_null(strstr(error.message, "no memory for a picture"));
+
+    const AVFrame *out = NULL;
+    AVFrame *huge = rgb_of(1 << 30, 1 << 30, 100, 100, 64);
+    error = (weir_error){ 0 };
+    int status = weir__lend_source(&copy, huge, WEIR_TOUCH_ROWS, &out, &error);
+    assert_int_not_equal(status, WEIR_OK);
+    assert_int_equal(error.status, status);
+    assert_null(copy);
+    av_frame_free(&huge);
 }
 
 TEST_CASE(rows_are_written_directly_if_a_stride_is_a_row_of_whole_vectors)
