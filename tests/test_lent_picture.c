@@ -17,7 +17,7 @@ enum { GUARD = WEIR_LENT_GUARD_BYTES };
 
 static uint8_t memory[4096]; /* no byte is 0, and neighbours differ */
 
-static uint8_t byte_at(size_t place)
+static uint8_t byte_at(int place)
 {
     return (uint8_t)(1 + place % 251);
 }
@@ -42,7 +42,7 @@ static AVFrame *frame_of(int format, int width, int height)
 static void add_buffer(AVFrame *frame, int number, size_t start, size_t num_bytes)
 {
     for (size_t i = 0; i < sizeof memory; i++)
-        memory[i] = byte_at(i);
+        memory[i] = byte_at((int)i);
     frame->buf[number] = av_buffer_create(memory + start, num_bytes, keep, NULL, 0);
     assert_non_null(frame->buf[number]);
 }
@@ -161,7 +161,7 @@ static void expect_row(int y, int at, int row_bytes, int first, int end, uint8_t
     const uint8_t *row = copy->data[0] + (ptrdiff_t)y * copy->linesize[0];
     for (int i = 0; i < copy->linesize[0]; i++) {
         bool is_seen = i < row_bytes + GUARD, is_there = at + i >= first && at + i < end;
-        if (row[i] != (!is_seen ? before : is_there ? byte_at((size_t)(at + i)) : 0))
+        if (row[i] != (!is_seen ? before : is_there ? byte_at(at + i) : 0))
             fail_msg("row %d, byte %d: %d", y, i, row[i]);
     }
 }
@@ -263,7 +263,7 @@ TEST_CASE(a_copy_with_a_palette_has_the_palette)
     assert_false(copies(palette_of(16 + GUARD), WEIR_TOUCH_STRIDES));
     AVFrame *frame = palette_of(16);
     assert_true(is_copied(frame, WEIR_TOUCH_STRIDES));
-    for (size_t i = 0; i < AVPALETTE_SIZE; i++)
+    for (int i = 0; i < AVPALETTE_SIZE; i++)
         assert_int_equal(copy->data[1][i], byte_at(1000 + i));
     assert_memory_equal(copy->data[0] + copy->linesize[0], memory + 108, 8);
     av_frame_free(&frame);
