@@ -96,6 +96,27 @@ static void make_folders(const char *names)
     assert_int_equal(system(command), 0); /* NOLINT */
 }
 
+/* The first test: this process has no key yet, so that each child makes its own. */
+TEST_CASE(without_a_key_that_is_kept_each_process_has_its_own)
+{
+    char text[2][64] = { "", "" };
+    for (int i = 0; i < 2; i++) {
+        int answer[2], status;
+        assert_int_equal(pipe(answer), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            char *identity = weir_identity_of(ADDRESS);
+            _exit(write(answer[1], identity, strlen(identity)) != (ssize_t)strlen(identity));
+        }
+        close(answer[1]);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_int_equal(read(answer[0], text[i], sizeof text[i] - 1), strlen(ADDRESS) - 1 + 16);
+        close(answer[0]);
+    }
+    assert_string_not_equal(text[0], text[1]);
+}
+
 TEST_CASE(a_key_is_made_once_for_the_owner_only_and_then_stays)
 {
     mode_t mask = umask(0);
