@@ -385,10 +385,11 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
     const struct {
         const char *path;
         int64_t class_id, start_ns, end_ns;
-    } wanted[] = { { clip, 2, 0, 0 },
-                   { longer, 1, 2 * WEIR_SECOND, 0 },
-                   { longer, 0, 0, 0 },
-                   { longer, -1, 500000000, 1500000000 } };
+        uint64_t occurrence;
+    } wanted[] = { { clip, 2, 0, 0, 0 },
+                   { longer, 1, 2 * WEIR_SECOND, 0, 0 },
+                   { longer, 0, 0, 0, 1 },
+                   { longer, -1, 500000000, 1500000000, 2 } };
     assert_int_equal(weir_dataset_count(dataset), 4);
     for (uint64_t i = 0; i < 4; i++) {
         weir_entry *entry = entry_of(dataset, i);
@@ -396,6 +397,7 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
         assert_int_equal(entry->class_id, wanted[i].class_id);
         assert_int_equal(entry->start_ns, wanted[i].start_ns);
         assert_int_equal(entry->end_ns, wanted[i].end_ns);
+        assert_int_equal(entry->occurrence, wanted[i].occurrence);
         assert_non_null(entry->packets);
         weir_entry_free(entry);
     }

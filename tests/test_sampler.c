@@ -525,6 +525,53 @@ TEST_CASE(the_source_goes_through_epochs_from_a_position_on)
     weir_sampler_free(sampler);
 }
 
+static int build_source(const char *const *paths, uint64_t num_paths, const char *from, weir_pipeline **to,
+                        weir_error *error)
+{
+    weir_sampler_source_config config = { .sampler = { .num_items = num_paths, .world.size = 1 }, .paths = paths };
+    weir_builder *builder = weir_builder_new();
+    *error = (weir_error){ 0 };
+    weir_source_sampler(builder, &config, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_sink(builder, NULL);
+    return weir_builder_build(builder,
+                              &(weir_pipeline_options){ .checkpoints = WEIR_CHECKPOINTS_DELIVERED,
+                                                        .resume = &from,
+                                                        .num_resume = from != NULL },
+                              to, error);
+}
+
+static void expect_next(weir_pipeline *pipeline, const char *address, uint64_t occurrence)
+{
+    weir_item item;
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 20 * WEIR_SECOND), WEIR_OK);
+    assert_string_equal(weir_item_identity(&item).address, address);
+    assert_int_equal(weir_item_identity(&item).occurrence, occurrence);
+    weir_item_release(&item);
+}
+
+/* An object has the same identity, and its checkpoint is accepted, under each signature. */
+TEST_CASE(a_list_is_the_same_under_each_signature)
+{
+    const char *paths[] = { "http://h/a?sig=1", "http://h/b?sig=1", "http://h/a?sig=2" };
+    const char *later[] = { "http://h/a?sig=3", "http://u:p@h/b?sig=4", "http://h/a?se=1&sig=3" };
+    const char *other[] = { "http://h/a?sig=1", "http://h/c?sig=1", "http://h/a?sig=2" };
+    weir_pipeline *pipeline;
+    weir_error error;
+    char *text;
+    assert_int_equal(build_source(paths, 3, NULL, &pipeline, &error), WEIR_OK);
+    expect_next(pipeline, "http://h/a", 0);
+    expect_next(pipeline, "http://h/b", 0);
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, &text), WEIR_OK);
+    expect_next(pipeline, "http://h/a", 1);
+    weir_pipeline_free(pipeline);
+    if (build_source(later, 3, text, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    expect_next(pipeline, "http://h/a", 1);
+    weir_pipeline_free(pipeline);
+    assert_int_not_equal(build_source(other, 3, text, &pipeline, &error), WEIR_OK);
+    free(text);
+}
+
 TEST_CASE(the_source_refuses_what_the_sampler_refuses)
 {
     const char *paths[] = { "a", NULL };

@@ -269,7 +269,7 @@ static int check_addresses(const weir_dataset *dataset, const char *condition, w
 static const char find_columns[] =
     "path, size_bytes, mtime_ns, label, (SELECT packets FROM packets JOIN clip AS first USING (clip_id)"
     " WHERE first.identity = clip.identity AND first.occurrence = 0), archive_length, offset, start, end, identity,"
-    " is_redacted";
+    " is_redacted, occurrence";
 
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
@@ -411,6 +411,7 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
     entry->offset = sqlite3_column_int64(row, 6);
     entry->start_ns = read_seconds(row, 7);
     entry->end_ns = read_seconds(row, 8);
+    entry->occurrence = (uint64_t)sqlite3_column_int64(row, 11);
     entry->class_id = class_of(dataset, (const char *)sqlite3_column_text(row, 3));
     const void *packets = sqlite3_column_blob(row, 4);
     entry->packets_bytes = packets ? (size_t)sqlite3_column_bytes(row, 4) : 0;

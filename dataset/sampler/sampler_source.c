@@ -20,6 +20,7 @@ static void sampler_config_free(void *config)
     for (uint64_t i = 0; source->paths && i < source->sampler.num_items; i++)
         free((char *)(uintptr_t)source->paths[i]);
     free((void *)(uintptr_t)source->paths);
+    free(source->numbers);
 }
 
 static int copy_paths(weir_sampler_source_config *source, weir_error *error)
@@ -37,21 +38,30 @@ static int copy_paths(weir_sampler_source_config *source, weir_error *error)
         if (!paths[i])
             return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
+    uint64_t *numbers = calloc(num_paths, sizeof *numbers);
+    source->numbers = numbers;
+    if (!numbers || weir_identity_number(source->paths, num_paths, numbers) != WEIR_OK)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     return WEIR_OK;
 }
 
-/* The paths are part of what identifies the items. */
-static uint64_t hash_paths(const weir_sampler_source_config *source)
+/* The identities of the paths are part of what identifies the items. */
+static int hash_paths(weir_sampler_source_config *source, weir_error *error)
 {
-    uint64_t hash = source->dataset;
-    for (uint64_t i = 0; i < source->sampler.num_items; i++)
-        hash = weir__hash(hash, source->paths[i], strlen(source->paths[i]) + 1);
-    return hash;
+    for (uint64_t i = 0; i < source->sampler.num_items; i++) {
+        char *identity = weir_identity_of(source->paths[i]);
+        if (!identity)
+            return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+        source->dataset = weir__hash(source->dataset, identity, strlen(identity) + 1);
+        free(identity);
+    }
+    return WEIR_OK;
 }
 
 static int sampler_config_init(void *config, weir_error *error)
 {
     weir_sampler_source_config *source = config;
+    source->numbers = NULL;
     if (!source->paths == !source->items.fill)
         return weir_error_set(error, WEIR_EINVAL, 0, "the sampler needs either paths or items.fill");
     if ((unsigned)source->failed > WEIR_FAILED_LEAVE_OUT)
@@ -67,7 +77,7 @@ static int sampler_config_init(void *config, weir_error *error)
     if (owns_paths)
         rc = copy_paths(source, error);
     if (rc == WEIR_OK && owns_paths)
-        source->dataset = hash_paths(source);
+        rc = hash_paths(source, error);
     if (rc == WEIR_OK)
         return rc;
     if (!owns_paths)
@@ -81,6 +91,7 @@ static int fill_sampled_entry(const weir_sampler_source_config *source, weir_ent
     if (!source->paths)
         return source->items.fill(source->items.self, entry, error);
     entry->path = strdup(source->paths[entry->number]);
+    entry->occurrence = ((const uint64_t *)source->numbers)[entry->number];
     return entry->path ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
@@ -119,9 +130,11 @@ static int make_sampled_item(const weir_sampler_source_config *source, uint64_t 
         .data = entry,
         .release = weir_entry_release,
         .size_bytes = weir_entry_memory(entry),
-        .label = entry->path,
     };
-    return WEIR_OK;
+    if (!entry->path || weir_item_set_address(out, entry->path, entry->occurrence) == WEIR_OK)
+        return WEIR_OK;
+    weir_item_release(out);
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *task)

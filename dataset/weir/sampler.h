@@ -145,12 +145,14 @@ typedef struct weir_sampler_source_config {
     uint64_t first_position; /* of this rank in that epoch: earlier ones are skipped */
     void *made;              /* private to the source; NULL */
     uint64_t dataset;        /* identifies the items in checkpoints, such as weir_dataset_fingerprint(): a pipeline is
-                                not resumed with other items. Paths are always compared (0 = not compared) */
+                                not resumed with other items. Paths are always compared, by their identities
+                                (weir_item_identity()), so URLs may be signed anew (0 = not compared) */
     weir_sampler_failed failed; /* (default WEIR_FAILED_DEFAULT) */
+    void *numbers;              /* private to the source; NULL */
 } weir_sampler_source_config;
 
 /*
- * Each item's data is a weir_entry *, its label the path, its number (weir_item.seq) the position in this rank's
+ * Each item's data is a weir_entry *, its label the path, its identity that of the path with weir_entry.occurrence, its number (weir_item.seq) the position in this rank's
  * share, minus first_position. weir_source_sampler() refuses what weir_sampler_new() refuses.
  * weir_stage_options.epochs sets the number of epochs. If all tasks of a stage fail in the first epoch (all files have
  * changed since they were indexed, say), the pipeline fails and says why.

@@ -117,7 +117,8 @@
     FIELD(stands_in, UNSIGNED, false, true) \
     FIELD(start_ns, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(end_ns, SIGNED, INT64_MIN, INT64_MAX) \
-    FIELD(validator, OURS, 0, 0)
+    FIELD(validator, OURS, 0, 0) \
+    FIELD(occurrence, UNSIGNED, 0, UINT64_MAX)
 
 /* -- no field is without a rule: a struct of which each field in its list is initialised has no other one */
 

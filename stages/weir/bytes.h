@@ -125,6 +125,9 @@ typedef struct weir_entry {
     /* What a server said of the version of the file at a URL, as weir_probe_result has it: weir_probe does not read a
        file that is still the same. Allocated; NULL = it is read */
     char *validator;
+
+    uint64_t
+        occurrence; /* number of the item among those of the dataset with the same path; see weir_item_identity() */
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */

@@ -340,7 +340,7 @@ const tool_command tool_index = {
     .summary = TOOL_INDEX_SUMMARY,
     .help =
         "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
-        "size and modification time are not read again, nor URLs that have the same ETag or date for their server; "
+        "size and modification time are not read again, nor URLs whose server gives the same ETag or date; "
         "files that no longer exist are removed from the index. "
         "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
         "name, or its label in the list.\n\n"
