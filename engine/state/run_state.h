@@ -293,29 +293,30 @@ typedef struct weir__waking {
 
 /*
  * What all rooms share. What one room alone needs is in a struct of that room, which its header defines: nobody else can
- * touch it.
+ * touch it. Each section says which lock a field needs; the file with which its comment begins is the only one that
+ * changes it.
  */
 struct weir_pipeline {
-    weir__graph core; /* first */
+    weir__graph core; /* first; guarded by lock, see core.h */
 
-    /* of one room each; made when the pipeline is built, freed with it */
+    /* of one room each; made when the pipeline is built, freed with it. The header has their owners. */
     struct weir_trace_rings *trace;    /* trace/trace_ring.h; NULL = no observer wants the raw record */
-    weir_tracker *tracker;             /* resume/tracker.c; NULL = no checkpoints */
+    weir_tracker *tracker;             /* resume/tracked.h; NULL = no checkpoints */
     struct weir__position *position;   /* measure/position.h */
     struct weir__laps *laps;           /* measure/lap.h */
     struct weir__lap_taker *lap_taker; /* measure/lap_taker.h */
     struct weir__reporting *reporting; /* measure/reporting.h */
     struct weir__run *run;             /* run/run_room.h */
 
-    /* immutable after init */
+    /* immutable after init, of pipeline.c or: */
     unsigned num_forks; /* of its process, see fork_check.h */
     uint32_t id;
     weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
     uint32_t num_pools;
-    weir_pool **pools; /* 0 is the pipeline's pool */
-    weir_observer *observers;
-    size_t num_observers;
-    bool wants_position; /* an observer has the function `mark` */
+    weir_pool **pools;        /* 0 is the pipeline's pool */
+    weir_observer *observers; /* observing.c */
+    size_t num_observers;     /* observing.c */
+    bool wants_position;      /* observing.c: an observer has the function `mark` */
     int64_t stats_interval_ns;
     uint32_t steps_per_lap; /* 0 = steps end no laps */
     uint32_t num_cpus;
@@ -323,31 +324,32 @@ struct weir_pipeline {
     uint32_t num_queues, num_sources;
     int64_t start_ns;
     struct weir_failure_log *failure_log;           /* has its own lock */
-    void (*sources_ended)(weir_pipeline *pipeline); /* called with the lock, see consumer_position.c */
-    /* Called without the lock: the observer thread looks what there is to do. */
+    void (*sources_ended)(weir_pipeline *pipeline); /* lap_taker.c; called with lock, see consumer_position.c */
+    /* observing.c; called without lock: the observer thread looks what there is to do. */
     void (*wake_observers)(weir_pipeline *pipeline);
 
     weir_pipeline *next_running; /* guarded by the registry's lock, see spans.h; of running.c */
 
     /* any thread */
-    atomic_bool traces;           /* the raw record is on; written with lock */
-    _Atomic uint64_t lap_id;      /* of the current lap, see spans.h */
-    atomic_bool has_others_spans; /* those of threads of no pipeline belong to this one, see spans.h */
-    /* Of a virtual speedup, see speedup.h. NULL = off; the sink stands for the consumer. */
+    atomic_bool traces;      /* trace_ring.c, with lock: the raw record is on */
+    _Atomic uint64_t lap_id; /* span.c, with lock: of the current lap, see spans.h */
+    /* span_collect.c, with the registry's lock: spans of threads of no pipeline belong to this one. */
+    atomic_bool has_others_spans;
+    /* speedup.c: of a virtual speedup. NULL = off; the sink stands for the consumer. */
     _Atomic(const weir_node *) sped_node;
-    sem_t service_wake; /* posted if the service thread must act before its next due time */
+    sem_t service_wake; /* posted by any thread if the service thread, which waits, must act before it is due */
 
     uv_mutex_t resize_lock; /* one thread at a time adds slots or threads, or switches the trace */
     uv_mutex_t lock;
 
     /* guarded by lock */
-    weir_worker *bursts; /* threads with a burst, linked through burst.next */
-    weir_error error;
-    bool paused;  /* what is measured is in no lap */
-    bool closing; /* weir_pipeline_free() has begun: the run is over once the work is */
-    weir__waking waking;
+    weir_worker *bursts; /* burst.c: threads with a burst, linked through burst.next */
+    weir_error error;    /* lock.c */
+    bool paused;         /* running.c: what is measured is in no lap */
+    bool closing;        /* pipeline.c: weir_pipeline_free() has begun: the run is over once the work is */
+    weir__waking waking; /* see there */
 
-    weir__consumer consumer;
+    weir__consumer consumer; /* its sections say it */
 };
 
 /* Whether a fork() has copied the pipeline into this process, without its threads. Each public function asks this before it

@@ -341,8 +341,8 @@ static void put_sum(const struct history *history)
         history->f->put(history->out, history->f, &history->of, &history->sum);
 }
 
-/* Laps that end in the same millisecond, as those of one interval do, are one sample: readers refuse a second one that is not after the
-   first. A name is also a pattern that may match others, which are skipped. */
+/* Laps that end in the same millisecond, as those of one interval do, are one sample: readers refuse a second one that is
+   not after the first. A name is also a pattern that may match others, which are skipped. */
 static int put_past_lap(void *self, const weir_record *record, weir_error *error)
 {
     struct history *history = self;
