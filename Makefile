@@ -105,7 +105,7 @@ deb: setup
 # Parts that end on their own or after SECONDS_EACH. Faults and fuzzing get the most time: twenty minutes each.
 torture: build
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),1200) faults
-	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),250) kill full lock stop clips databases names server clock geometry
+	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),250) kill full lock stop clips databases names server clock geometry times
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),1200) fuzz
 
 soak: build

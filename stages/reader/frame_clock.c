@@ -123,10 +123,15 @@ void weir__packet_clock_run(weir_packet_clock *clock, AVPacket *packet)
 
 /* ---- hidden packets ------------------------------------------------------------------------------------------ */
 
-/* FFmpeg drops the frames of other decoders; those of this one only since version 6.1. */
+/* FFmpeg drops the frames of other decoders; those of these, which do not return one frame for each packet by themselves,
+   only since version 6.1. */
 static bool shows_hidden(const AVCodec *codec)
 {
-    return strcmp(codec->name, "libdav1d") == 0;
+    static const char *const names[] = { "libdav1d", "mjpeg", "jpegls", "sp5x" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(codec->name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 int weir__hidden_packets_add(weir_hidden_packets *hidden, const AVCodec *codec, const AVPacket *packet)
@@ -171,6 +176,7 @@ void weir__frame_clock_begin(weir_frame_clock *clock, const AVStream *stream)
         .time_base = stream->time_base,
         .rate = stream->avg_frame_rate,
         .first_pts = AV_NOPTS_VALUE,
+        .pts = AV_NOPTS_VALUE,
     };
 }
 
@@ -183,14 +189,18 @@ static int64_t frame_duration(const AVFrame *frame)
 #endif
 }
 
-/* How long it is shown: as the frame itself says, or the average. */
+int64_t weir__average_ticks(AVRational rate, AVRational time_base)
+{
+    return rate.num > 0 && rate.den > 0 ? FFMAX(av_rescale_q(1, av_inv_q(rate), time_base), 1) : 0;
+}
+
+/* How long it is shown: as the frame itself says, or the average; 0 = unknown. */
 static int64_t shown_ticks(const weir_frame_clock *clock, const AVFrame *frame)
 {
-    static const AVRational longest = { 1000, 1 }, unknown = { 1, 25 };
-    AVRational interval = clock->rate.num > 0 && clock->rate.den > 0 ? av_inv_q(clock->rate) : unknown;
+    static const AVRational longest = { 1000, 1 };
     int64_t duration = frame_duration(frame);
     if (duration <= 0 || duration >= INT32_MAX)
-        duration = FFMAX(av_rescale_q(1, interval, clock->time_base), 1);
+        duration = weir__average_ticks(clock->rate, clock->time_base);
     return FFMIN(duration, FFMAX(av_rescale_q(1, longest, clock->time_base), 1));
 }
 
@@ -202,6 +212,7 @@ static bool is_reasonable(int64_t pts)
 
 void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame)
 {
+    static const AVRational usual = { 25, 1 };
     int64_t pts = frame->best_effort_timestamp;
     int64_t ticks = -1;
     if (clock->first_pts == AV_NOPTS_VALUE)
@@ -211,8 +222,13 @@ void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame)
     int64_t time_ns = weir__ticks_ns(ticks, clock->time_base);
     if (ticks < 0 || time_ns < 0 || time_ns > INT64_MAX / 4)
         ticks = clock->end_ticks;
+    clock->pts = pts;
+    if (!is_reasonable(pts) && is_reasonable(clock->first_pts))
+        clock->pts = clock->first_pts + ticks;
     clock->ticks = FFMAX(ticks, clock->ticks);
-    clock->end_ticks = clock->ticks + shown_ticks(clock, frame);
+    int64_t shown = shown_ticks(clock, frame);
+    clock->has_end = shown > 0;
+    clock->end_ticks = clock->ticks + (shown ? shown : weir__average_ticks(usual, clock->time_base));
 }
 
 /* ---- the timeline -------------------------------------------------------------------------------------------- */

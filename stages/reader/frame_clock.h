@@ -59,14 +59,16 @@ typedef struct weir_frame_clock {
     AVRational time_base;
     AVRational rate;   /* on average; 0/0 = unknown */
     int64_t first_pts; /* AV_NOPTS_VALUE = no frame had a time yet */
-    int64_t ticks;     /* of the last frame, relative to the first one */
-    int64_t end_ticks; /* of it */
+    int64_t pts;       /* of the last frame, as the stream stores it; AV_NOPTS_VALUE = no frame had a time yet */
+    int64_t ticks;     /* of it, relative to the first one */
+    int64_t end_ticks;
+    bool has_end; /* the stream tells how long it is shown */
 } weir_frame_clock;
 
 void weir__frame_clock_begin(weir_frame_clock *clock, const AVStream *stream);
 
-/* The next frame: sets clock->ticks, which never decreases, and clock->end_ticks. A time that is missing or out of range is
-   the end of the frame before. */
+/* The next frame: sets the clock's fields. ticks never decrease. A time that is missing (as of the last frames of an AVI file
+   with B-frames) or out of range is the end of the frame before. */
 void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame);
 
 /*
@@ -85,6 +87,7 @@ typedef struct weir_timeline {
     size_t num_frames;
     size_t max_frames; /* capacity */
     int64_t end_ticks; /* the end of the last frame */
+    bool has_end;      /* the stream tells it; otherwise it is a guess */
 
     /* after weir__timeline_end() */
     bool is_rounded;
@@ -98,6 +101,9 @@ int weir__timeline_add(weir_timeline *timeline, int64_t ticks, bool is_key);
 void weir__timeline_end(weir_timeline *timeline, AVRational average_rate, AVRational real_rate);
 
 void weir__timeline_reset(weir_timeline *timeline);
+
+/* The ticks of a frame at that rate, at least 1; 0 = the rate is unknown. */
+int64_t weir__average_ticks(AVRational rate, AVRational time_base);
 
 /* Of a trusted number of ticks; < 0 = they are out of range. */
 int64_t weir__ticks_ns(int64_t ticks, AVRational time_base);

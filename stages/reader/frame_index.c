@@ -178,28 +178,35 @@ size_t weir__index_start_of(const weir_index *index, size_t frame)
     return 0;
 }
 
-/* The duration of the last frame: from its packet, or that of the frame before. */
-static int64_t last_duration(const weir_index *index)
+/* The duration of the last frame, where it is not told: that of the frame before. */
+static int64_t guess_duration(const weir_index *index)
+{
+    if (index->num_frames < 2)
+        return 1;
+    return index->packets[index->frames[index->num_frames - 1]].pts -
+           index->packets[index->frames[index->num_frames - 2]].pts;
+}
+
+int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_told)
 {
     const weir_packet_entry *last = &index->packets[index->frames[index->num_frames - 1]];
-    if (last->duration > 0 || index->num_frames < 2)
-        return last->duration > 0 ? last->duration : 1;
-    return last->pts - index->packets[index->frames[index->num_frames - 2]].pts;
+    int64_t duration =
+        last->duration > 0 ? last->duration : weir__average_ticks(stream->avg_frame_rate, stream->time_base);
+    *is_told = duration > 0;
+    return last->pts - index->packets[index->frames[0]].pts + (duration > 0 ? duration : guess_duration(index));
 }
 
 int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline)
 {
     int64_t first = index->packets[index->frames[0]].pts;
-    int64_t last = first;
     int rc = WEIR_OK;
     timeline->time_base = stream->time_base;
     timeline->first_pts = first;
     for (size_t i = 0; rc == WEIR_OK && i < index->num_frames; i++) {
         const weir_packet_entry *packet = &index->packets[index->frames[i]];
-        last = packet->pts;
-        rc = weir__timeline_add(timeline, last - first, packet->flags & WEIR_PACKET_KEY);
+        rc = weir__timeline_add(timeline, packet->pts - first, packet->flags & WEIR_PACKET_KEY);
     }
-    timeline->end_ticks = last - first + last_duration(index);
+    timeline->end_ticks = weir__index_end_ticks(index, stream, &timeline->has_end);
     weir__timeline_end(timeline, stream->avg_frame_rate, stream->r_frame_rate);
     return rc;
 }

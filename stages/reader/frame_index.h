@@ -54,7 +54,11 @@ bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame);
 /* The packet where decoding must start for this frame. Only for a trusted index. */
 size_t weir__index_start_of(const weir_index *index, size_t frame);
 
-/* WEIR_OK or WEIR_ENOMEM. */
+/* The end of the last frame, relative to the first one. *is_told: the stream tells it; otherwise it is a guess. Only for a
+   trusted index. */
+int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_told);
+
+/* Only for a trusted index. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
 
 void weir__index_reset(weir_index *index);

@@ -373,6 +373,7 @@ static int start_over(weir_frame_reader *reader, weir_error *error)
     reader->run_packet = 0;
     reader->num_counted = 0;
     reader->hidden.num = 0;
+    weir__frame_clock_begin(&reader->clock, reader->decoder->stream);
     return reader->cache ? weir__decoder_restart(reader->decoder, error) : reopen_file(reader, error);
 }
 
@@ -400,6 +401,7 @@ static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir
     timeline->time_base = clock->time_base;
     timeline->first_pts = clock->first_pts;
     timeline->end_ticks = clock->end_ticks;
+    timeline->has_end = clock->has_end;
     weir__timeline_end(timeline, clock->rate, decoder->stream->r_frame_rate);
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
@@ -408,6 +410,7 @@ static int next_counted(weir_frame_reader *reader, weir_error *error)
 {
     int rc = WEIR_EOF;
     while (reader->next_target < reader->num_targets && (rc = next_of_all(reader, error)) == WEIR_OK) {
+        weir__frame_clock_add(&reader->clock, reader->decoder->frame);
         if (reader->num_counted++ == reader->targets[reader->next_target].frame)
             return WEIR_OK;
     }
@@ -736,7 +739,7 @@ int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error)
 int64_t weir__frame_reader_pts(const weir_frame_reader *reader)
 {
     const AVFrame *frame = reader->decoder->frame;
-    return reader->way == WEIR_READER_INDEXED ? frame->pts : frame->best_effort_timestamp;
+    return reader->way == WEIR_READER_INDEXED ? frame->pts : reader->clock.pts;
 }
 
 typedef struct placed {

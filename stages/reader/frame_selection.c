@@ -205,14 +205,17 @@ static int64_t tick_at(const weir_sampling *sampling, AVRational time_base, int6
 }
 
 /* As ffmpeg's filters trim, setpts=PTS-STARTPTS and fps: a frame is shown from its tick until that of the next one; the
-   last one until that of its end, or of the first frame after the window. */
+   last one until that of its end, or of the first frame after the window. If nothing tells the end, ffmpeg takes the time of
+   the last frame, which then is not shown. */
 static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, range window)
 {
     int64_t start = timeline->ticks[window.begin];
     int64_t next = 0;
     int rc = WEIR_OK;
     for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end; i++) {
-        int64_t end = i + 1 < timeline->num_frames ? timeline->ticks[i + 1] : timeline->end_ticks;
+        int64_t end = i + 1 < timeline->num_frames ? timeline->ticks[i + 1]
+                      : timeline->has_end          ? timeline->end_ticks
+                                                   : timeline->ticks[i];
         int64_t end_tick = tick_at(sampling, timeline->time_base, end - start);
         for (; rc == WEIR_OK && next < end_tick && !is_full(chosen, sampling->count); next++)
             rc = append_frame(chosen, i);
