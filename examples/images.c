@@ -24,7 +24,7 @@ int main(int argc, char **argv)
         .glob = WEIR_IMAGE_FILES,
         .sorted = true,
     };
-    weir_image_config size = { .width = 224, .height = 224, .resize = WEIR_RESIZE_CROP };
+    weir_image_config size = { WEIR_WITH_PICTURE(.width = 224, .height = 224, .resize = WEIR_RESIZE_CROP) };
 
     weir_builder *builder = weir_builder_new();
     weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });

@@ -7,7 +7,7 @@ int main(int argc, char **argv)
 {
     weir_standard_files_open();
     weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = WEIR_VIDEO_FILES };
-    weir_video_config picture = { .width = 128, .height = 128 };
+    weir_video_config picture = { WEIR_WITH_PICTURE(.width = 128, .height = 128) };
 
     weir_builder *builder = weir_builder_new();
     weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });

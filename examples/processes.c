@@ -56,7 +56,7 @@ static int run_rank(const char *root, const char *db_path, const shard_config *s
     }
 
     weir_directory_config folder = { .root = root, .glob = WEIR_VIDEO_FILES, .sorted = true };
-    weir_video_config picture = { .width = 128, .height = 128 };
+    weir_video_config picture = { WEIR_WITH_PICTURE(.width = 128, .height = 128) };
     weir_builder *builder = weir_builder_new();
     weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1 });
     weir_builder_pipe(builder, &shard_op, shard, sizeof(shard_config), NULL);

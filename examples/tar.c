@@ -29,8 +29,7 @@ int main(int argc, char **argv)
     weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = "*.tar", .sorted = true };
     weir_tar_config samples = { .glob = WEIR_VIDEO_FILES, .samples = true };
     weir_video_config clip = {
-        .width = 128,
-        .height = 128,
+        WEIR_WITH_PICTURE(.width = 128, .height = 128),
         .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 8 },
     };
 

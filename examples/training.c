@@ -68,10 +68,7 @@ static int build(weir_dataset *dataset, uint64_t seed, const saved_state *saved,
         .num_resume = saved->num_texts,
     };
     weir_video_config decode = {
-        .width = 171,
-        .height = 128,
-        .resize = WEIR_RESIZE_CROP,
-        .layout = WEIR_LAYOUT_NCHW,
+        WEIR_WITH_PICTURE(.width = 171, .height = 128, .resize = WEIR_RESIZE_CROP, .layout = WEIR_LAYOUT_NCHW),
         .sampling = { .what = WEIR_SAMPLE_RANDOM, .count = NUM_FRAMES, .stretch_frames = NUM_FRAMES },
         .seed = seed,
     };

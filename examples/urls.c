@@ -16,10 +16,9 @@ int main(int argc, char **argv)
     weir_standard_files_open();
     weir_list_config urls = { .paths = (const char *const *)argv + 1, .num_paths = (size_t)argc - 1 };
     weir_video_config clip = {
-        .width = 128,
-        .height = 128,
-        .sampling = { .count = 16 },       /* the rest of the file is not downloaded */
-        .io_timeout_ns = 10 * WEIR_SECOND, /* without any data */
+        WEIR_WITH_PICTURE(.width = 128, .height = 128),
+        WEIR_WITH_INPUT(.io_timeout_ns = 10 * WEIR_SECOND), /* without any data */
+        .sampling = { .count = 16 },                        /* the rest of the file is not downloaded */
     };
     weir_stage_options decode = {
         .concurrency = CONCURRENT_DOWNLOADS,

@@ -238,9 +238,9 @@ TEST_CASE(one_read_gives_video_and_sound)
 {
     weir_error error = { 0 };
     const weir_audio_config mono = { .sample_rate = 8000, .channels = 1 };
-    weir_video_config video = {
-        .width = 32, .height = 32, .audio = &mono, .audio_size = sizeof mono, .allow = WEIR_ALLOW_PIPES
-    };
+    weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32),
+                                WEIR_WITH_INPUT(.allow = WEIR_ALLOW_PIPES), .audio = &mono,
+                                .audio_size = sizeof mono };
     char command[2048], fifo[512]; /* what is read from a fifo cannot be read again */
     snprintf(fifo, sizeof fifo, "%s", clips_path("fifo"));
     snprintf(command, sizeof command, "mkfifo '%s' && { cat '%s' >'%s' & }", fifo, clips_path("video.ts"), fifo);

@@ -21,7 +21,7 @@
 #include "tests/clips.h"
 #include "tests/result.h"
 
-static const weir_video_config small = { .width = 64, .height = 48 };
+static const weir_video_config small = { WEIR_WITH_PICTURE(.width = 64, .height = 48) };
 
 /* ---- one clip through a pipeline ---------------------------------------------------------------------------- */
 
@@ -281,7 +281,9 @@ static const char long_arguments[] = "-f lavfi -i testsrc2=s=320x240:d=4 -c:v mp
 static weir_frames *decode_served(server *self, int64_t io_timeout_ns, weir_error *error)
 {
     weir_video_config config = small;
-    config.io_timeout_ns = io_timeout_ns;
+    const weir_input_config input = { .io_timeout_ns = io_timeout_ns };
+    config.input = &input;
+    config.input_size = sizeof input;
     server_start(self);
     weir_frames *frames = decode_path(self->url, &config, error);
     server_end(self);
@@ -364,7 +366,9 @@ TEST_CASE(a_consumer_that_takes_longer_than_the_timeout_is_no_silent_server)
     server_start(&whole);
     const char *url = whole.url;
     weir_video_config config = small;
-    config.io_timeout_ns = 300 * WEIR_MILLISECOND;
+    const weir_input_config input = { .io_timeout_ns = 300 * WEIR_MILLISECOND };
+    config.input = &input;
+    config.input_size = sizeof input;
     config.chunk_frames = 10;
     weir_pipeline *pipeline;
     weir_builder *builder = weir_builder_new();
@@ -433,7 +437,7 @@ TEST_CASE(a_picture_may_be_larger_than_its_server_says)
     uint64_t size_bytes;
     weir_frames *frames =
         result_of(&weir_list_source, &(weir_list_config){ .paths = &url, .num_paths = 1 }, &weir_image_decode,
-                  &(weir_image_config){ .width = 64, .height = 64 }, &size_bytes, &error);
+                  &(weir_image_config){ WEIR_WITH_PICTURE(.width = 64, .height = 64) }, &size_bytes, &error);
     server_end(&old);
     if (!frames)
         fail_msg("%s", error.message);

@@ -543,7 +543,8 @@ static taken decode_clips(weir_dataset *dataset)
     weir_item item;
     weir_sampler_source_config source = { .sampler = { .num_items = weir_dataset_count(dataset), .world.size = 1 },
                                           .items = weir_dataset_items(dataset) };
-    weir_video_config video = { .width = 32, .height = 32, .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 2 } };
+    weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32),
+                                .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 2 } };
     weir_builder *builder = weir_builder_new();
     weir_source_sampler(builder, &source, NULL);
     weir_pipe_video(builder, &video, NULL);
@@ -878,7 +879,8 @@ TEST_CASE(batches_have_the_labels_of_the_index)
         .sampler = { .num_items = weir_dataset_count(dataset), .order = WEIR_SAMPLER_SHUFFLED, .world.size = 1 },
         .items = weir_dataset_items(dataset),
     };
-    weir_video_config video = { .width = 32, .height = 32, .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 4 } };
+    weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32),
+                                .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 4 } };
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
     weir_item item;
@@ -905,7 +907,7 @@ static void count_frames_of(const char *index, weir_sampling sampling, uint64_t 
         .sampler = { .num_items = weir_dataset_count(dataset), .world.size = 1 },
         .items = weir_dataset_items(dataset),
     };
-    weir_video_config video = { .width = 32, .height = 32, .sampling = sampling };
+    weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .sampling = sampling };
     weir_pipeline *pipeline;
     weir_item item;
     weir_builder *builder = weir_builder_new();

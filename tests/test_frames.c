@@ -239,14 +239,9 @@ TEST_CASE(turned_pictures_stand_upright_unless_told_otherwise)
 static weir_frames *decode(weir_sampling sampling, uint64_t seed)
 {
     const char *path = make_long();
-    weir_video_config video = {
-        .width = SIDE,
-        .height = SIDE,
-        .resize = WEIR_RESIZE_STRETCH,
-        .scaler = WEIR_SCALER_EXACT,
-        .sampling = sampling,
-        .seed = seed,
-    };
+    weir_video_config video = { WEIR_WITH_PICTURE(.width = SIDE, .height = SIDE, .resize = WEIR_RESIZE_STRETCH,
+                                                  .scaler = WEIR_SCALER_EXACT),
+                                .sampling = sampling, .seed = seed };
     weir_pipeline *pipeline;
     weir_item item;
     weir_builder *builder = weir_builder_new();

@@ -109,7 +109,7 @@ typedef struct geometry {
     bool is_unscaled;            /* and it has borders at its sides */
     char filter[128];            /* "" = none */
     int seen_width, seen_height; /* of what the scaler gets; of one field, one row may be missing */
-    weir_video_config config;
+    weir_picture_config config;
     uint64_t random; /* state */
 } geometry;
 
@@ -717,7 +717,7 @@ static int collate_pictures(const char *const *paths, const weir_collate_config 
     int num_batches = 0;
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 3 }, NULL);
-    weir_pipe_image(builder, &(weir_image_config){ .layout = layout }, NULL);
+    weir_pipe_image(builder, &(weir_image_config){ WEIR_WITH_PICTURE(.layout = layout) }, NULL);
     weir_pipe_collate(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, &pipeline, &error) != WEIR_OK)

@@ -32,7 +32,7 @@ enum { SIDE = 16 };
 static const char clip_arguments[] =
     "-f lavfi -i testsrc2=s=176x144:d=1:r=10 -c:v libx264 -preset veryfast -pix_fmt yuv420p";
 
-static const weir_video_config small = { .width = SIDE, .height = SIDE };
+static const weir_video_config small = { WEIR_WITH_PICTURE(.width = SIDE, .height = SIDE) };
 
 /* ---- one file through a pipeline ------------------------------------------------------------------------------ */
 
@@ -119,8 +119,10 @@ static const char *write_text(const char *name, const char *format, ...)
 
 static weir_video_config with_pipes(void)
 {
+    static const weir_input_config pipes = { .allow = WEIR_ALLOW_PIPES };
     weir_video_config config = small;
-    config.allow = WEIR_ALLOW_PIPES;
+    config.input = &pipes;
+    config.input_size = sizeof pipes;
     return config;
 }
 
@@ -186,7 +188,7 @@ TEST_CASE(pipes_are_refused_unless_asked_for)
     assert_fails("pipe:", &small, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
     assert_fails("fd:0", &small, WEIR_EUNSUPPORTED, "");
     assert_fails("/dev/zero", &small, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
-    weir_image_config image = { .width = SIDE, .height = SIDE };
+    weir_image_config image = { WEIR_WITH_PICTURE(.width = SIDE, .height = SIDE) };
     weir_audio_config audio = { 0 };
     assert_stage_fails(fifo, &weir_image_decode, &image, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
     assert_stage_fails(fifo, &weir_audio_decode, &audio, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
@@ -264,7 +266,8 @@ TEST_CASE(frames_can_be_chosen_from_a_pipe)
     assert_same_piped("some.y4m", path, &config);
 
     weir_error error = { 0 };
-    config.max_pipe_bytes = 1 << 20;
+    const weir_input_config input = { .allow = WEIR_ALLOW_PIPES, .max_pipe_bytes = 1 << 20 };
+    config.input = &input;
     assert_null(decode_piped("much.y4m", path, &config, &error));
     assert_int_equal(error.status, WEIR_ELIMIT);
     assert_non_null(strstr(error.message, "max_pipe_bytes"));
@@ -362,7 +365,9 @@ TEST_CASE(reads_and_opens_that_hang_are_left_behind)
 {
     const char *const paths[] = { copy_clip("open-hangs.mp4"), copy_clip("read-hangs.mp4") };
     weir_video_config config = small;
-    config.io_thread = 1;
+    const weir_input_config input = { .io_thread = 1 };
+    config.input = &input;
+    config.input_size = sizeof input;
     for (int by_deadline = 0; by_deadline < 2; by_deadline++) {
         for (int i = 0; i < 2; i++) {
             let_go(false);
@@ -395,14 +400,16 @@ static const char *make_hoarder(void)
 TEST_CASE(a_decoder_that_takes_too_much_memory_is_stopped)
 {
     weir_video_config config = small;
+    weir_decoder_config decoder = { 0 };
+    config.decoder = &decoder;
+    config.decoder_size = sizeof decoder;
     const char *path = make_hoarder();
     assert_int_equal(count_frames(path, &config), 30);
-    config.max_decoder_bytes = 6000000; /* eight frames */
+    decoder.max_decoder_bytes = 6000000; /* eight frames */
     assert_fails(path, &config, WEIR_ELIMIT, "raise max_decoder_bytes");
-    config.max_decoder_bytes = 100000; /* not one */
+    decoder.max_decoder_bytes = 100000; /* not one */
     assert_fails(path, &config, WEIR_ELIMIT, "decoding h264 of 640×480 needs about");
-    config = small;
-    config.max_all_decoder_bytes = 6000000;
+    decoder = (weir_decoder_config){ .max_all_decoder_bytes = 6000000 };
     assert_fails(path, &config, WEIR_ELIMIT, "max_all_decoder_bytes");
     assert_int_equal(count_frames(path, &small), 30); /* all has been given back */
 }
@@ -415,7 +422,11 @@ TEST_CASE(memory_that_decoders_share_is_given_back)
         paths[i] = make_clip();
     weir_pipeline *pipeline = NULL;
     weir_video_config config = small;
-    config.max_all_decoder_bytes = 3000000; /* enough for two of them, not for what twenty have taken */
+    const weir_decoder_config decoder = {
+        .max_all_decoder_bytes = 3000000 /* enough for two of them, not for what twenty have taken */
+    };
+    config.decoder = &decoder;
+    config.decoder_size = sizeof decoder;
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = NUM_FILES }, NULL);
     weir_pipe_video(builder, &config, &(weir_stage_options){ .concurrency = 2 });
@@ -435,14 +446,14 @@ TEST_CASE(a_picture_over_the_limit_is_called_that)
 {
     const char *path = clips_make("wide.png", "-f lavfi -i color=red:s=200x100 -frames:v 1");
     const char *jpeg = clips_make("wide.jpg", "-f lavfi -i color=red:s=200x100 -frames:v 1");
-    weir_video_config video = { .max_pixels = 19999 };
-    weir_image_config image = { .max_pixels = 19999 };
+    weir_video_config video = { WEIR_WITH_DECODER(.max_pixels = 19999) };
+    weir_image_config image = { WEIR_WITH_DECODER(.max_pixels = 19999) };
     static const char text[] = "over the limit of 19999 pixels: raise max_pixels";
     assert_fails(path, &video, WEIR_ELIMIT, text);
     assert_fails(jpeg, &video, WEIR_ELIMIT, text);
     assert_stage_fails(path, &weir_image_decode, &image, WEIR_ELIMIT, text);
     assert_stage_fails(jpeg, &weir_image_decode, &image, WEIR_ELIMIT, text);
-    video.max_pixels = 20000;
+    video = (weir_video_config){ WEIR_WITH_DECODER(.max_pixels = 20000) };
     assert_int_equal(count_frames(path, &video), 1);
 }
 

@@ -79,11 +79,12 @@ static void assert_as_ffmpeg(const struct picture *picture, const weir_image_con
 TEST_CASE(pictures_are_ffmpegs_bytes)
 {
     for (size_t i = 0; i < NUM_PICTURES; i++) {
-        assert_as_ffmpeg(&pictures[i],
-                         &(weir_image_config){
-                             .width = 64, .height = 80, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT },
-                         "scale=64:80:flags=bicubic,format=rgb24");
-        assert_as_ffmpeg(&pictures[i], &(weir_image_config){ .scaler = WEIR_SCALER_EXACT },
+        assert_as_ffmpeg(
+            &pictures[i],
+            &(weir_image_config){ WEIR_WITH_PICTURE(.width = 64, .height = 80, .resize = WEIR_RESIZE_STRETCH,
+                                                    .scaler = WEIR_SCALER_EXACT) },
+            "scale=64:80:flags=bicubic,format=rgb24");
+        assert_as_ffmpeg(&pictures[i], &(weir_image_config){ WEIR_WITH_PICTURE(.scaler = WEIR_SCALER_EXACT) },
                          "scale=flags=bicubic,format=rgb24");
     }
 }
@@ -91,8 +92,8 @@ TEST_CASE(pictures_are_ffmpegs_bytes)
 TEST_CASE(a_jpeg_can_be_decoded_smaller)
 {
     weir_error error = { 0 };
-    weir_frames *frames =
-        decode_path(clips_make(pictures[0].name, pictures[0].arguments), &(weir_image_config){ .lowres = 2 }, &error);
+    weir_frames *frames = decode_path(clips_make(pictures[0].name, pictures[0].arguments),
+                                      &(weir_image_config){ WEIR_WITH_DECODER(.lowres = 2) }, &error);
     assert_non_null(frames);
     assert_int_equal(frames->width, 80);
     assert_int_equal(frames->height, 60);
@@ -117,9 +118,10 @@ TEST_CASE(a_cameras_orientation_is_applied)
     free(bytes);
     weir_bytes_free(whole);
 
-    weir_frames *upright = decode_path(path, &(weir_image_config){ .scaler = WEIR_SCALER_EXACT }, &error);
-    weir_frames *coded =
-        decode_path(path, &(weir_image_config){ .scaler = WEIR_SCALER_EXACT, .no_autorotate = true }, &error);
+    weir_frames *upright =
+        decode_path(path, &(weir_image_config){ WEIR_WITH_PICTURE(.scaler = WEIR_SCALER_EXACT) }, &error);
+    weir_frames *coded = decode_path(
+        path, &(weir_image_config){ WEIR_WITH_PICTURE(.scaler = WEIR_SCALER_EXACT, .no_autorotate = true) }, &error);
     assert_non_null(upright);
     assert_non_null(coded);
     assert_int_equal(coded->width, 320);
@@ -179,7 +181,7 @@ TEST_CASE(what_is_no_picture_fails_and_says_why)
     assert_fails(clips_cut(picture, "cut.jpg", 300), &plain, WEIR_EDATA, "could be decoded");
     assert_fails(picture, &(weir_image_config){ .max_file_bytes = 1000 }, WEIR_ELIMIT, "1000 bytes");
     assert_fails(clips_make("large.png", "-f lavfi -i color=s=2000x1000 -frames:v 1"),
-                 &(weir_image_config){ .max_pixels = 1000000 }, WEIR_ELIMIT, "max_pixels");
+                 &(weir_image_config){ WEIR_WITH_DECODER(.max_pixels = 1000000) }, WEIR_ELIMIT, "max_pixels");
 }
 
 /* A truncated picture is delivered with concealed errors, which are reported. */
@@ -195,7 +197,8 @@ TEST_CASE(a_damaged_picture_is_counted)
 
 TEST_CASE(impossible_options_are_refused)
 {
-    static const weir_image_config bad[] = { { .width = 40000 }, { .resize = (weir_resize)9 } };
+    const weir_image_config bad[] = { { WEIR_WITH_PICTURE(.width = 40000) },
+                                      { WEIR_WITH_PICTURE(.resize = (weir_resize)9) } };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         weir_pipeline *pipeline = NULL;
         weir_error error = { 0 };

@@ -1021,8 +1021,10 @@ TEST_CASE(frames_are_the_same_as_without_isolation)
     const char *path = make_video();
     const int64_t indices[] = { 7, 3, 3, -1 };
     expect_same_frames(&weir_video_decode, NULL, path);
-    expect_same_frames(&weir_video_decode,
-                       &(weir_video_config){ .chunk_frames = 7, .width = 32, .height = 32, .filter = "hflip" }, path);
+    expect_same_frames(
+        &weir_video_decode,
+        &(weir_video_config){ WEIR_WITH_PICTURE(.width = 32, .height = 32, .filter = "hflip"), .chunk_frames = 7 },
+        path);
     expect_same_frames(&weir_video_decode,
                        &(weir_video_config){ .seed = 3, .sampling = { .what = WEIR_SAMPLE_RANDOM, .count = 5 } },
                        path);
@@ -1039,7 +1041,7 @@ TEST_CASE(a_filter_that_reads_a_file_is_told_of_the_sandbox)
     weir_item item[MAX_RESULTS];
     clips_write_text(table, "LUT_3D_SIZE 2\n0 0 0\n1 0 0\n0 1 0\n1 1 0\n0 0 1\n1 0 1\n0 1 1\n1 1 1\n");
     snprintf(filter, sizeof filter, "lut3d=file=%s", table);
-    weir_video_config video = { .filter = filter };
+    weir_video_config video = { WEIR_WITH_PICTURE(.filter = filter) };
     weir_isolated_config config = { .op = &weir_video_decode, .config = &video, .config_size = sizeof video };
     weir_builder *builder = weir_builder_new();
     weir_error error;

@@ -27,6 +27,7 @@
 #include "stages/isolate/message_rules.h"
 #include "stages/isolate/sandbox.h"
 #include "stages/scale/scaler.h"
+#include "stages/video/video_stage.h"
 #include "tests/clips.h"
 
 static const char broken_answer[] = "WEIR_TEST_BROKEN_ANSWER"; /* set for a worker program that answers so */
@@ -365,6 +366,11 @@ static void expect_all_limits(const weir_item *item, const struct_rules *rules, 
         case FIELD_TEXT: expect_text_is_checked(item, rule, at); break;
         case FIELD_STRUCT: expect_all_limits(item, rule->inner, at + rule->offset); break;
         case FIELD_OURS: break;
+        case FIELD_ENUM:
+        case FIELD_REAL:
+        case FIELD_STRING:
+        case FIELD_LIST:
+        case FIELD_CONFIG: fail_msg("%s: only configs have such fields", rule->name);
         }
     }
 }
@@ -615,7 +621,7 @@ TEST_CASE(a_child_claims_no_more_bytes_than_its_block_has)
 TEST_CASE(a_body_over_the_limit_is_not_copied)
 {
     static const isolated_head head = { .kind = ISOLATED_RESULT, .body_bytes = 64 << 20 };
-    const weir_video_config video = { .max_frames = 1000 };
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 0), .max_frames = 1000 };
     isolated_shape shape = weir__isolated_shape_of(&weir_video_decode, &video);
     uint64_t max_bytes = weir__isolated_max_body(&shape);
     assert_int_equal(max_bytes, 4096 + 8000);
@@ -679,8 +685,7 @@ static void cut_configs(void)
 {
     static const int64_t indices[] = { 3, 7 };
     const weir_video_config video = {
-        .filter = "hflip",
-        .ca_file = "/etc/own.pem",
+        WEIR_WITH_PICTURE(.filter = "hflip"), WEIR_WITH_INPUT(.ca_file = "/etc/own.pem"),
         .sampling = { .indices = indices, .num_indices = 2, .times_ns = indices, .num_times = 2 }
     };
     isolated_message whole = { 0 };
@@ -690,21 +695,25 @@ static void cut_configs(void)
         const weir_video_config *got = weir__isolated_get_config(&cut, &weir_video_decode);
         REQUIRE((got != NULL) == (size_bytes == whole.head.body_bytes));
         REQUIRE(cut.is_bad == !got);
-        REQUIRE(!got || (strcmp(got->filter, "hflip") == 0 && strcmp(got->ca_file, "/etc/own.pem") == 0 &&
-                         got->sampling.indices[1] == 7 && got->sampling.times_ns[0] == 3));
+        REQUIRE(!got ||
+                (strcmp(got->picture->filter, "hflip") == 0 && strcmp(got->input->ca_file, "/etc/own.pem") == 0 &&
+                 got->sampling.indices[1] == 7 && got->sampling.times_ns[0] == 3));
     }
     isolated_message other = { 0 };
-    weir__isolated_put_config(&other, &weir_image_decode, &(weir_image_config){ .ca_file = "own.pem" });
+    weir__isolated_put_config(&other, &weir_image_decode,
+                              &(weir_image_config){ WEIR_WITH_INPUT(.ca_file = "own.pem") });
     REQUIRE(!weir__isolated_get_config(&other, &weir_video_decode) && other.is_bad);
     isolated_message long_list = { 0 };
+    const bool no = false, yes = true;
     weir_video_config many = video;
     many.sampling.num_indices = SIZE_MAX;
     weir__isolated_put(&long_list, &weir_video_decode.config_size, sizeof(size_t));
-    weir__isolated_put(&long_list, &many, sizeof many);
-    weir__isolated_put_text(&long_list, NULL);
-    weir__isolated_put_text(&long_list, NULL);
-    const weir_video_config *got = weir__isolated_get_config(&long_list, &weir_video_decode);
-    REQUIRE(!got || !got->sampling.indices);
+    weir__isolated_put_struct(&long_list, &weir__video_fields, &many);
+    for (int i = 0; i < 3; i++)
+        weir__isolated_put(&long_list, &no, sizeof no); /* no input, no decoder, no picture */
+    weir__isolated_put(&long_list, &yes, sizeof yes);
+    weir__isolated_put(&long_list, indices, sizeof indices);
+    REQUIRE(!weir__isolated_get_config(&long_list, &weir_video_decode) && long_list.is_bad);
 }
 
 TEST_CASE(a_config_arrives_whole_or_not_at_all)
@@ -960,7 +969,7 @@ static const char *make_video(void)
 TEST_CASE(real_decoders_answer_in_shared_memory)
 {
     static const int64_t indices[] = { 1, 5 };
-    weir_video_config video = { .filter = "hflip",
+    weir_video_config video = { WEIR_WITH_PICTURE(.filter = "hflip"),
                                 .sampling = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 2 } };
     worker_child decoder = child_of(&weir_video_decode, &video, 0);
     for (int i = 0; i < 3; i++) {
@@ -1016,7 +1025,8 @@ TEST_CASE(a_kernel_that_refuses_the_sandbox_is_told)
     clips_write_text(ca_file, "none");
     for (sandbox_kind kind = SANDBOX_FILES; kind <= SANDBOX_URLS; kind++) {
         worker_child child = child_start(refuse_walls);
-        isolated_message message = config_of(&weir_video_decode, &(weir_video_config){ .ca_file = ca_file }, 0);
+        isolated_message message =
+            config_of(&weir_video_decode, &(weir_video_config){ WEIR_WITH_INPUT(.ca_file = ca_file) }, 0);
         message.head.sandbox = kind;
         child_send(&child, &message);
         expect_text(&child, ISOLATED_FAILURE, no_wall);
@@ -1127,7 +1137,7 @@ static void answer_nonsense(const char *what)
 static int status_of_answer(const char *what, weir_item *item, weir_error *error)
 {
     const char *path = make_video();
-    const weir_video_config video = { .width = 4, .height = 4 };
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 4, .height = 4) };
     weir_builder *builder = weir_builder_new();
     setenv(broken_answer, what, 1);
     weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);

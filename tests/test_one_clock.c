@@ -224,12 +224,12 @@ static bool make_clip(const recipe *r, char *path)
 
 static weir_video_config config_of(weir_sampling sampling)
 {
-    return (weir_video_config){
+    static const weir_picture_config picture = {
         .pixel = WEIR_PIXEL_YUV420P,
         .scaler = WEIR_SCALER_EXACT,
         .no_autorotate = true,
-        .sampling = sampling,
     };
+    return (weir_video_config){ .picture = &picture, .picture_size = sizeof picture, .sampling = sampling };
 }
 
 /* NULL = it failed, with *error filled. */

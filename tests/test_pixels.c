@@ -56,11 +56,8 @@ enum { NUM_CLIPS = sizeof clips / sizeof clips[0] };
 
 TEST_CASE(gray_is_ffmpegs)
 {
-    weir_video_config config = { .width = 131,
-                                 .height = 77,
-                                 .resize = WEIR_RESIZE_STRETCH,
-                                 .pixel = WEIR_PIXEL_GRAY8,
-                                 .scaler = WEIR_SCALER_EXACT };
+    weir_video_config config = { WEIR_WITH_PICTURE(.width = 131, .height = 77, .resize = WEIR_RESIZE_STRETCH,
+                                                   .pixel = WEIR_PIXEL_GRAY8, .scaler = WEIR_SCALER_EXACT) };
     for (size_t i = 0; i < NUM_CLIPS; i++) {
         const char *path = clips_make(clips[i].name, clips[i].arguments);
         if (path)
@@ -71,18 +68,19 @@ TEST_CASE(gray_is_ffmpegs)
 
 TEST_CASE(yuv_planes_are_ffmpegs)
 {
-    weir_video_config config = { .resize = WEIR_RESIZE_STRETCH,
-                                 .pixel = WEIR_PIXEL_YUV420P,
-                                 .scaler = WEIR_SCALER_EXACT };
+    weir_picture_config picture = { .resize = WEIR_RESIZE_STRETCH,
+                                    .pixel = WEIR_PIXEL_YUV420P,
+                                    .scaler = WEIR_SCALER_EXACT };
+    const weir_video_config config = { .picture = &picture, .picture_size = sizeof picture };
     for (size_t i = 0; i < NUM_CLIPS; i++) {
         const char *path = clips_make(clips[i].name, clips[i].arguments);
         if (!path)
             continue;
-        config.width = 128;
-        config.height = 96;
+        picture.width = 128;
+        picture.height = 96;
         assert_as_ffmpeg(path, &config, "scale=128:96:flags=bicubic,format=yuv420p");
-        config.width = 131;
-        config.height = 77;
+        picture.width = 131;
+        picture.height = 77;
         assert_as_ffmpeg(path, &config, "scale=131:77:flags=bicubic,format=yuv420p");
     }
 }
@@ -90,13 +88,14 @@ TEST_CASE(yuv_planes_are_ffmpegs)
 TEST_CASE(yuv_planes_are_padded_and_cropped_as_ffmpegs)
 {
     const char *path = clips_make(clips[0].name, clips[0].arguments);
-    weir_video_config config = {
+    weir_picture_config picture = {
         .width = 128, .height = 130, .pixel = WEIR_PIXEL_YUV420P, .scaler = WEIR_SCALER_EXACT
     };
+    const weir_video_config config = { .picture = &picture, .picture_size = sizeof picture };
     assert_as_ffmpeg(path, &config,
                      "scale=128:130:flags=bicubic:force_original_aspect_ratio=decrease,format=yuv420p,"
                      "pad=128:130:(ow-iw)/2:(oh-ih)/2");
-    config.resize = WEIR_RESIZE_CROP;
+    picture.resize = WEIR_RESIZE_CROP;
     assert_as_ffmpeg(path, &config,
                      "scale=128:130:flags=bicubic:force_original_aspect_ratio=increase,format=yuv420p,crop=128:130");
 }
@@ -112,7 +111,8 @@ TEST_CASE(without_a_size_yuv_planes_are_the_decoders_own)
     for (int scaler = WEIR_SCALER_DEFAULT; scaler <= WEIR_SCALER_EXACT; scaler++) {
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
             const char *path = clips_make(kinds[i].name, kinds[i].arguments);
-            weir_video_config config = { .pixel = WEIR_PIXEL_YUV420P, .scaler = (weir_scaler_kind)scaler };
+            weir_video_config config = { WEIR_WITH_PICTURE(.pixel = WEIR_PIXEL_YUV420P,
+                                                           .scaler = (weir_scaler_kind)scaler) };
             if (path)
                 assert_as_ffmpeg(path, &config, "null");
         }
@@ -141,11 +141,12 @@ TEST_CASE(planes_of_rgb_have_the_values_of_its_pixels)
     const char *path = clips_make(clips[0].name, clips[0].arguments);
     for (int scaler = WEIR_SCALER_DEFAULT; scaler <= WEIR_SCALER_FAST; scaler++) {
         for (size_t i = 0; i < 3; i++) {
-            weir_video_config config = {
+            weir_picture_config picture = {
                 .width = 101, .height = 60, .resize = resizes[i], .scaler = (weir_scaler_kind)scaler
             };
+            const weir_video_config config = { .picture = &picture, .picture_size = sizeof picture };
             weir_frames *packed = decode(path, &config);
-            config.layout = WEIR_LAYOUT_NCHW;
+            picture.layout = WEIR_LAYOUT_NCHW;
             weir_frames *planar = decode(path, &config);
             assert_int_equal(planar->layout, WEIR_LAYOUT_NCHW);
             assert_same_values(packed, planar);
@@ -159,8 +160,8 @@ TEST_CASE(the_result_tells_how_it_is_stored)
 {
     const char *path = clips_make("full.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.3 -c:v libx264 -preset veryfast "
                                               "-pix_fmt yuvj420p");
-    weir_frames *frames =
-        decode(path, &(weir_video_config){ .pixel = WEIR_PIXEL_YUV420P, .width = 33, .height = 17 });
+    weir_frames *frames = decode(
+        path, &(weir_video_config){ WEIR_WITH_PICTURE(.pixel = WEIR_PIXEL_YUV420P, .width = 33, .height = 17) });
     assert_int_equal(frames->frame_bytes, 33 * 17 + 2 * 17 * 9);
     assert_int_equal(frames->channels, 0);
     assert_int_not_equal(frames->scaler, WEIR_SCALER_DEFAULT);
@@ -169,7 +170,8 @@ TEST_CASE(the_result_tells_how_it_is_stored)
     weir_frames_free(frames);
 
     path = clips_make(clips[2].name, clips[2].arguments);
-    frames = decode(path, &(weir_video_config){ .pixel = WEIR_PIXEL_GRAY8, .width = 33, .height = 17 });
+    frames =
+        decode(path, &(weir_video_config){ WEIR_WITH_PICTURE(.pixel = WEIR_PIXEL_GRAY8, .width = 33, .height = 17) });
     assert_int_equal(frames->frame_bytes, 33 * 17);
     assert_int_equal(frames->channels, 1);
     assert_int_equal(frames->matrix, 1); /* BT.709 */

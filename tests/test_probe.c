@@ -112,7 +112,7 @@ TEST_CASE(a_clip_that_needs_too_much_memory_says_how_much)
     assert_int_equal(fwrite("\x40\0\x40\0", 4, 1, file), 1);
     fclose(file);
     free(bytes);
-    weir_probe_result *result = probe(path, (weir_probe_config){ .max_pixels = 1 << 30 });
+    weir_probe_result *result = probe(path, (weir_probe_config){ WEIR_WITH_DECODER(.max_pixels = 1 << 30) });
     assert_int_equal(result->error.status, WEIR_ELIMIT);
     assert_non_null(strstr(result->error.message, "over the limit of 1074 MB"));
     weir_probe_result_free(result);
@@ -121,14 +121,15 @@ TEST_CASE(a_clip_that_needs_too_much_memory_says_how_much)
 /* Decoding to find damage is bounded for all decoders together, as in the video stage. */
 TEST_CASE(decoding_takes_its_share_of_the_memory_of_all_decoders)
 {
-    weir_probe_config config = { .check = WEIR_PROBE_ALL, .max_all_decoder_bytes = 100000 };
+    weir_probe_config config = { WEIR_WITH_DECODER(.max_all_decoder_bytes = 100000), .check = WEIR_PROBE_ALL };
     weir_probe_result *result = probe(clips_make(clips[0][0], clips[0][1]), config);
     assert_int_equal(result->error.status, WEIR_ELIMIT);
     assert_non_null(strstr(result->error.message, "max_all_decoder_bytes"));
     weir_probe_result_free(result);
     config = (weir_probe_config){ 0 };
     assert_int_equal(weir_probe.config_init(&config, NULL), WEIR_OK);
-    assert_true(config.max_all_decoder_bytes > 0);
+    assert_true(config.decoder->max_all_decoder_bytes > 0);
+    weir_probe.config_free(&config);
 }
 
 /* ---- frames by the table --------------------------------------------------------------------------------------- */
@@ -160,7 +161,8 @@ static int fill(void *self, weir_entry *entry, weir_error *error)
 static weir_frames *decode(known *from, weir_sampling sampling, weir_error *error)
 {
     uint64_t size_bytes;
-    weir_video_config config = { .width = 64, .height = 48, .sampling = sampling, .scaler = WEIR_SCALER_EXACT };
+    weir_video_config config = { WEIR_WITH_PICTURE(.width = 64, .height = 48, .scaler = WEIR_SCALER_EXACT),
+                                 .sampling = sampling };
     weir_sampler_source_config source = { .sampler = { .num_items = 1, .world.size = 1 },
                                           .items = { .self = from, .fill = fill } };
     return result_of(&weir_sampler_source, &source, &weir_video_decode, &config, &size_bytes, error);

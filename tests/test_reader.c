@@ -91,11 +91,11 @@ typedef struct setting {
 /* The frames, or our status, with *error filled. */
 static int try_read(const char *path, const setting *how, film *taken, weir_error *error)
 {
-    weir_decoder decoder = {
-        .max_pixels = INT32_MAX,
-        .memory = { .max_bytes = WEIR_FRAME_MEMORY_BYTES, .max_all_bytes = UINT64_MAX },
-        .input.allow = WEIR_ALLOW_PIPES,
-    };
+    const weir_decoder_config limits = { .max_pixels = INT32_MAX,
+                                         .max_decoder_bytes = 1 << 30,
+                                         .max_all_decoder_bytes = UINT64_MAX };
+    const weir_input_config input = { .allow = WEIR_ALLOW_PIPES, .max_pipe_bytes = 1 << 30 };
+    weir_decoder decoder = { .config = &limits, .input.config = &input };
     weir_sampling sampling = how->sampling;
     weir_frame_reader reader = {
         .decoder = &decoder,

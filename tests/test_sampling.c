@@ -45,14 +45,11 @@ static const char *make_bare(void)
 
 static weir_video_config config_of(weir_sampling sampling)
 {
-    return (weir_video_config){
-        .width = SIDE,
-        .height = SIDE,
-        .resize = WEIR_RESIZE_STRETCH,
-        .scaler = WEIR_SCALER_EXACT,
-        .sampling = sampling,
-        .seed = 17,
+    static const weir_picture_config picture = {
+        .width = SIDE, .height = SIDE, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT
     };
+    return (
+        weir_video_config){ .picture = &picture, .picture_size = sizeof picture, .sampling = sampling, .seed = 17 };
 }
 
 static weir_pipeline *start(const char *const *paths, size_t num_paths, const weir_video_config *config,

@@ -178,7 +178,7 @@ static double psnr(const uint8_t *a, const uint8_t *b, size_t num_bytes)
 /* ---- scaling ------------------------------------------------------------------------------------------------ */
 
 /* The picture as configured (width and height, too); *used tells by whom, if it is not NULL. To be freed. */
-static uint8_t *scale(const AVFrame *in, const weir_video_config *config, weir_scaler_kind *used)
+static uint8_t *scale(const AVFrame *in, const weir_picture_config *config, weir_scaler_kind *used)
 {
     weir_error error = { 0 };
     weir_scaler scaler = { 0 };
@@ -238,7 +238,7 @@ static void assert_faithful(weir_scaler_kind kind, int width, int height, double
     for (size_t i = 0; i < NUM_SOURCES; i++) {
         weir_scaler_kind used;
         AVFrame *in = make_source(&sources[i]);
-        weir_video_config config = {
+        weir_picture_config config = {
             .width = (uint32_t)width, .height = (uint32_t)height, .resize = WEIR_RESIZE_STRETCH, .scaler = kind
         };
         uint8_t *made = scale(in, &config, &used);
@@ -276,12 +276,12 @@ static void assert_crops(weir_scaler_kind kind, weir_pixel pixel, double least_d
 {
     AVFrame *in = make_picture(AV_PIX_FMT_YUV420P, 340, 256);
     weir_fit fit = weir__scaler_fit(WEIR_RESIZE_CROP, 340, 256, 96, 96);
-    weir_video_config whole_config = { .width = (uint32_t)fit.width,
-                                       .height = (uint32_t)fit.height,
-                                       .resize = WEIR_RESIZE_STRETCH,
-                                       .pixel = pixel,
-                                       .scaler = kind };
-    weir_video_config config = {
+    weir_picture_config whole_config = { .width = (uint32_t)fit.width,
+                                         .height = (uint32_t)fit.height,
+                                         .resize = WEIR_RESIZE_STRETCH,
+                                         .pixel = pixel,
+                                         .scaler = kind };
+    weir_picture_config config = {
         .width = 96, .height = 96, .resize = WEIR_RESIZE_CROP, .pixel = pixel, .scaler = kind
     };
     uint8_t *whole = scale(in, &whole_config, NULL);
@@ -314,7 +314,7 @@ static void assert_bordered(weir_scaler_kind kind, weir_pixel pixel, int format,
 {
     enum { SIDE = 50 };
     AVFrame *in = make_picture(format, 340, 200);
-    weir_video_config config = { .width = SIDE, .height = SIDE, .pixel = pixel, .scaler = kind };
+    weir_picture_config config = { .width = SIDE, .height = SIDE, .pixel = pixel, .scaler = kind };
     weir_fit fit = weir__scaler_fit(WEIR_RESIZE_PAD, 340, 200, SIDE, SIDE);
     uint8_t *made = scale(in, &config, NULL);
     size_t row_bytes = pixel == WEIR_PIXEL_RGB24 ? SIDE * 3 : SIDE;
@@ -343,7 +343,7 @@ TEST_CASE(borders_are_black_in_every_format)
 static void assert_luma_as_swscale(const source *from, weir_scaler_kind kind, weir_pixel pixel)
 {
     AVFrame *in = make_source(from);
-    weir_video_config config = { .width = 100, .height = 76, .resize = WEIR_RESIZE_STRETCH, .pixel = pixel };
+    weir_picture_config config = { .width = 100, .height = 76, .resize = WEIR_RESIZE_STRETCH, .pixel = pixel };
     size_t size_bytes = weir__scaler_picture_bytes(config.pixel, config.width, config.height);
     config.scaler = kind;
     uint8_t *made = scale(in, &config, NULL);
@@ -380,7 +380,7 @@ TEST_CASE(unaligned_pictures_are_scaled_alike)
                             i ? 128 : 256);
     }
     for (int kind = WEIR_SCALER_EXACT; kind <= WEIR_SCALER_FAST; kind++) {
-        weir_video_config config = { .width = 128, .height = 96, .scaler = (weir_scaler_kind)kind };
+        weir_picture_config config = { .width = 128, .height = 96, .scaler = (weir_scaler_kind)kind };
         uint8_t *made = scale(shifted, &config, NULL);
         uint8_t *wanted = scale(in, &config, NULL);
         assert_memory_equal(made, wanted, 128 * 96 * 3);
@@ -430,7 +430,7 @@ static AVFrame *fence(const AVFrame *in, bool before)
 /* Does it read outside of the picture, then this test ends here. */
 static void assert_stays_inside(const AVFrame *in, weir_scaler_kind kind, weir_resize resize, int width, int height)
 {
-    weir_video_config config = {
+    weir_picture_config config = {
         .width = (uint32_t)width, .height = (uint32_t)height, .resize = resize, .scaler = kind
     };
     uint8_t *wanted = scale(in, &config, NULL);

@@ -165,21 +165,21 @@ static int run_file(const char *path, const weir_op *op, const void *config, FIL
 
 static const weir_audio_config sound = { .sample_rate = 22050, .channels = 2 };
 
-DECODING(decode_all, clip, weir_video_decode, (weir_video_config){ .width = 32, .height = 32 })
+DECODING(decode_all, clip, weir_video_decode, (weir_video_config){ WEIR_WITH_PICTURE(.width = 32, .height = 32) })
 DECODING(decode_exactly, turned, weir_video_decode,
-         (weir_video_config){ .width = 32, .height = 24, .scaler = WEIR_SCALER_EXACT, .layout = WEIR_LAYOUT_NCHW })
+         (weir_video_config){
+             WEIR_WITH_PICTURE(.width = 32, .height = 24, .scaler = WEIR_SCALER_EXACT, .layout = WEIR_LAYOUT_NCHW) })
 DECODING(decode_filtered, clip, weir_video_decode,
-         (weir_video_config){ .filter = "hflip", .pixel = WEIR_PIXEL_GRAY8 })
+         (weir_video_config){ WEIR_WITH_PICTURE(.filter = "hflip", .pixel = WEIR_PIXEL_GRAY8) })
 DECODING(decode_some, clip, weir_video_decode,
-         (weir_video_config){ .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 4 },
-                              .width = 16,
-                              .height = 16,
-                              .scaler = WEIR_SCALER_FAST,
-                              .io_thread = 1 })
+         (weir_video_config){ WEIR_WITH_PICTURE(.width = 16, .height = 16, .scaler = WEIR_SCALER_FAST),
+                              WEIR_WITH_INPUT(.io_thread = 1),
+                              .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 4 } })
 DECODING(decode_chunks, clip, weir_video_decode,
          (weir_video_config){ .chunk_frames = 4, .audio = &sound, .audio_size = sizeof sound })
 DECODING(decode_sound, clip, weir_audio_decode, sound)
-DECODING(decode_picture, picture, weir_image_decode, (weir_image_config){ .width = 16, .height = 16 })
+DECODING(decode_picture, picture, weir_image_decode,
+         (weir_image_config){ WEIR_WITH_PICTURE(.width = 16, .height = 16) })
 DECODING(probe, clip, weir_probe, (weir_probe_config){ .check = WEIR_PROBE_ALL })
 DECODING(decode_in_a_process, clip, weir_isolated,
          (weir_isolated_config){ .op = &weir_video_decode, .no_sandbox = NO_SANDBOX })
@@ -198,7 +198,8 @@ static int decode_pipe(FILE *out, weir_error *error)
     close(fds[1]);
     fault_arm(true);
     snprintf(name, sizeof name, "pipe:%d", fds[0]);
-    int status = run_file(name, &weir_video_decode, &(weir_video_config){ .allow = WEIR_ALLOW_PIPES }, out, error);
+    int status = run_file(name, &weir_video_decode,
+                          &(weir_video_config){ WEIR_WITH_INPUT(.allow = WEIR_ALLOW_PIPES) }, out, error);
     close(fds[0]);
     return status;
 }
@@ -263,7 +264,7 @@ static int make_batches(FILE *out, weir_error *error)
         .sampler = { .num_items = 3, .order = WEIR_SAMPLER_SHUFFLED, .weights = (const double[]){ 1, 2, 3 } },
         .paths = paths
     };
-    const weir_video_config video = { .width = 32, .height = 32, .sampling = { .count = 2 } };
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .sampling = { .count = 2 } };
     const weir_collate_config collate = {
         .num_items = 2, .dtype = WEIR_DTYPE_FLOAT32, .crop = WEIR_CROP_RESIZED, .crop_width = 8, .crop_height = 8
     };
@@ -401,7 +402,8 @@ static int read_index(FILE *out, weir_error *error)
         fprintf(out, "%016" PRIx64 "\n", hash(classes, num_items * sizeof *classes));
     const weir_sampler_source_config source = { .sampler = { .num_items = num_items },
                                                 .items = weir_dataset_items(dataset) };
-    const weir_video_config video = { .width = 16, .height = 16, .sampling = { .what = WEIR_SAMPLE_KEYFRAMES } };
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 16, .height = 16),
+                                      .sampling = { .what = WEIR_SAMPLE_KEYFRAMES } };
     const stage stages[] = { { &weir_sampler_source, &source }, { &weir_video_decode, &video }, { 0 } };
     if (status == WEIR_OK)
         status = run(stages, out, error);

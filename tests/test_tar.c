@@ -273,7 +273,7 @@ TEST_CASE(clips_in_an_archive_decode_as_their_files_do)
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
     weir_pipe_tar(builder, &(weir_tar_config){ .glob = "*.m[pk][4v]", .samples = true }, NULL);
-    weir_pipe_video(builder, &(weir_video_config){ .width = 64, .height = 64 },
+    weir_pipe_video(builder, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 64, .height = 64) },
                     &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
@@ -304,8 +304,7 @@ TEST_CASE(each_member_has_a_number_of_its_own)
     for (uint32_t concurrency = 1; concurrency <= 2; concurrency++) {
         weir_pipeline *pipeline = NULL;
         weir_item item;
-        weir_video_config video = { .width = 32,
-                                    .height = 32,
+        weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32),
                                     .sampling = { .what = WEIR_SAMPLE_RANDOM, .stretch_frames = 2, .count = 2 } };
         weir_builder *builder = weir_builder_new();
         weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);
@@ -349,7 +348,7 @@ TEST_CASE(a_member_that_fails_has_its_own_label_and_so_have_the_others)
         weir_builder *builder = weir_builder_new();
         weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
         weir_pipe_tar(builder, &all, NULL);
-        weir_pipe_video(builder, &(weir_video_config){ .width = 32, .height = 32 },
+        weir_pipe_video(builder, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 32, .height = 32) },
                         &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
         weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);

@@ -118,9 +118,8 @@ static const char *make_h264(void)
 
 TEST_CASE(pictures_are_turned_as_ffmpeg_does)
 {
-    weir_video_config config = {
-        .width = 128, .height = 96, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT
-    };
+    weir_video_config config = { WEIR_WITH_PICTURE(.width = 128, .height = 96, .resize = WEIR_RESIZE_STRETCH,
+                                                   .scaler = WEIR_SCALER_EXACT) };
     assert_turned(make_h264(), "even", &config, "scale=128:96:flags=bicubic,format=rgb24");
 }
 
@@ -132,9 +131,8 @@ TEST_CASE(odd_and_deep_pictures_are_turned_too)
         { "gray", "-f lavfi -i testsrc2=s=320x240:d=0.2 -c:v libx264 -preset veryfast -pix_fmt gray" },
         { "mpeg4_odd", "-f lavfi -i testsrc2=s=321x243:d=0.2 -c:v mpeg4 -pix_fmt yuv420p" },
     };
-    weir_video_config config = {
-        .width = 80, .height = 60, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT
-    };
+    weir_video_config config = { WEIR_WITH_PICTURE(.width = 80, .height = 60, .resize = WEIR_RESIZE_STRETCH,
+                                                   .scaler = WEIR_SCALER_EXACT) };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s.mp4", kinds[i][0]);
@@ -160,7 +158,8 @@ TEST_CASE(formats_that_cannot_be_turned_are_converted)
 TEST_CASE(without_a_size_turned_pictures_have_their_own)
 {
     const char *path = clips_rotate(make_h264(), "own_size.mp4", rotations[0].matrix);
-    weir_video_config config = { .pixel = WEIR_PIXEL_YUV420P };
+    weir_picture_config picture = { .pixel = WEIR_PIXEL_YUV420P };
+    const weir_video_config config = { .picture = &picture, .picture_size = sizeof picture };
     weir_frames *frames = decode(path, &config);
     assert_int_equal(frames->width, 256);
     assert_int_equal(frames->height, 340);
@@ -168,7 +167,7 @@ TEST_CASE(without_a_size_turned_pictures_have_their_own)
     assert_int_equal(frames->source_height, 256);
     weir_frames_free(frames);
     assert_as_ffmpeg(path, &config, "", "null");
-    config.no_autorotate = true;
+    picture.no_autorotate = true;
     assert_as_ffmpeg(path, &config, "-noautorotate", "null");
 }
 
@@ -178,9 +177,8 @@ TEST_CASE(real_phone_clips_are_turned)
     const char *media = clips_media();
     if (!media)
         skip();
-    weir_video_config config = {
-        .width = 128, .height = 128, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT
-    };
+    weir_video_config config = { WEIR_WITH_PICTURE(.width = 128, .height = 128, .resize = WEIR_RESIZE_STRETCH,
+                                                   .scaler = WEIR_SCALER_EXACT) };
     for (size_t i = 0; i < 4; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/decord/tests_test_data_video_%s.mov", media, names[i]);
@@ -196,7 +194,7 @@ static bool has_filters(void)
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_source_list(builder, &(weir_list_config){ .may_be_empty = true }, NULL);
-    weir_pipe_video(builder, &(weir_video_config){ .filter = "null" }, NULL);
+    weir_pipe_video(builder, &(weir_video_config){ WEIR_WITH_PICTURE(.filter = "null") }, NULL);
     weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder, NULL, &pipeline, &error);
     if (rc == WEIR_OK)
@@ -214,11 +212,8 @@ TEST_CASE(pictures_go_through_the_filter)
         skip();
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         char filter[256];
-        weir_video_config config = { .width = 64,
-                                     .height = 48,
-                                     .resize = WEIR_RESIZE_STRETCH,
-                                     .scaler = WEIR_SCALER_EXACT,
-                                     .filter = filters[i] };
+        weir_video_config config = { WEIR_WITH_PICTURE(.width = 64, .height = 48, .resize = WEIR_RESIZE_STRETCH,
+                                                       .scaler = WEIR_SCALER_EXACT, .filter = filters[i]) };
         snprintf(filter, sizeof filter, "%s,scale=64:48:flags=bicubic,format=rgb24", filters[i]);
         assert_int_equal(assert_as_ffmpeg(make_h264(), &config, "-noautorotate", filter), 10);
     }
@@ -235,7 +230,7 @@ TEST_CASE(filters_may_change_the_number_of_frames)
     if (!has_filters())
         skip();
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
-        weir_video_config config = { .pixel = WEIR_PIXEL_YUV420P, .filter = filters[i].filter };
+        weir_video_config config = { WEIR_WITH_PICTURE(.pixel = WEIR_PIXEL_YUV420P, .filter = filters[i].filter) };
         uint32_t num_frames = assert_as_ffmpeg(make_h264(), &config, "-noautorotate", filters[i].filter);
         assert_int_equal(num_frames, filters[i].num_frames);
     }
@@ -245,7 +240,7 @@ TEST_CASE(filtered_frames_have_the_times_of_the_stream)
 {
     if (!has_filters())
         skip();
-    weir_frames *frames = decode(make_h264(), &(weir_video_config){ .filter = "fps=5" });
+    weir_frames *frames = decode(make_h264(), &(weir_video_config){ WEIR_WITH_PICTURE(.filter = "fps=5") });
     assert_int_equal(frames->num_frames, 2);
     assert_int_equal((frames->pts[1] - frames->pts[0]) * 5 * frames->time_base_num, frames->time_base_den);
     weir_frames_free(frames);
@@ -256,8 +251,9 @@ TEST_CASE(turned_pictures_are_filtered_upright)
     if (!has_filters())
         skip();
     const char *path = clips_rotate(make_h264(), "filtered.mp4", rotations[0].matrix);
-    assert_as_ffmpeg(path, &(weir_video_config){ .pixel = WEIR_PIXEL_YUV420P, .filter = "crop=256:200:0:0" }, "",
-                     "crop=256:200:0:0");
+    assert_as_ffmpeg(
+        path, &(weir_video_config){ WEIR_WITH_PICTURE(.pixel = WEIR_PIXEL_YUV420P, .filter = "crop=256:200:0:0") },
+        "", "crop=256:200:0:0");
 }
 
 static void assert_config_refused(const weir_video_config *config, const char *text)
@@ -269,13 +265,13 @@ static void assert_config_refused(const weir_video_config *config, const char *t
     weir_pipe_video(builder, config, NULL);
     weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
-    if (!strstr(error.message, text) || !strstr(error.message, config->filter))
+    if (!strstr(error.message, text) || !strstr(error.message, config->picture->filter))
         fail_msg("%s", error.message);
 }
 
 static void assert_refused(const char *filter, const char *text)
 {
-    assert_config_refused(&(weir_video_config){ .filter = filter }, text);
+    assert_config_refused(&(weir_video_config){ WEIR_WITH_PICTURE(.filter = filter) }, text);
 }
 
 TEST_CASE(impossible_filters_are_refused)
@@ -299,9 +295,11 @@ static const char *make_long(void)
                                   "-pix_fmt yuv420p");
 }
 
-static weir_video_config chosen(weir_sampling sampling, const char *filter)
+/* It points to *picture. */
+static weir_video_config choose(weir_sampling sampling, const char *filter, weir_picture_config *picture)
 {
-    return (weir_video_config){ .pixel = WEIR_PIXEL_YUV420P, .sampling = sampling, .filter = filter };
+    *picture = (weir_picture_config){ .pixel = WEIR_PIXEL_YUV420P, .filter = filter };
+    return (weir_video_config){ .picture = picture, .picture_size = sizeof *picture, .sampling = sampling };
 }
 
 static void assert_same(const char *path, const weir_video_config *config, const weir_video_config *expected_config)
@@ -320,8 +318,9 @@ TEST_CASE(chosen_frames_are_turned_like_all)
 {
     enum { COUNT = 6 };
     const char *path = clips_rotate(make_long(), "long_turned.mp4", rotations[0].matrix);
-    weir_video_config config = chosen((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = COUNT }, NULL);
-    weir_video_config everything = chosen((weir_sampling){ 0 }, NULL);
+    weir_video_config config =
+        choose((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = COUNT }, NULL, &(weir_picture_config){ 0 });
+    weir_video_config everything = choose((weir_sampling){ 0 }, NULL, &(weir_picture_config){ 0 });
     weir_frames *frames = decode(path, &config);
     weir_frames *all = decode(path, &everything);
     int64_t indices[COUNT];
@@ -337,7 +336,8 @@ TEST_CASE(chosen_frames_are_turned_like_all)
     weir_frames_free(frames);
     weir_frames_free(all);
     weir_video_config listed =
-        chosen((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = COUNT }, NULL);
+        choose((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = COUNT }, NULL,
+               &(weir_picture_config){ 0 });
     assert_same(path, &config, &listed);
 }
 
@@ -349,7 +349,7 @@ TEST_CASE(the_filter_gets_the_frames_of_the_window)
         skip();
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         char filter[256];
-        weir_video_config config = chosen(window, filters[i]);
+        weir_video_config config = choose(window, filters[i], &(weir_picture_config){ 0 });
         snprintf(filter, sizeof filter, "trim=start=0.5:end=1.5,%s", filters[i]);
         assert_as_ffmpeg(make_long(), &config, "-noautorotate", filter);
     }
@@ -360,9 +360,10 @@ TEST_CASE(repeated_frames_are_filtered_each_time)
     if (!has_filters())
         skip();
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 48 };
-    weir_video_config config = chosen(rate, "hflip");
+    weir_picture_config picture;
+    const weir_video_config config = choose(rate, "hflip", &picture);
     assert_as_ffmpeg(make_long(), &config, "-noautorotate", "setpts=PTS-STARTPTS,fps=48,hflip");
-    config.filter = "select=not(mod(n\\,3))";
+    picture.filter = "select=not(mod(n\\,3))";
     assert_as_ffmpeg(make_long(), &config, "-noautorotate", "setpts=PTS-STARTPTS,fps=48,select=not(mod(n\\,3))");
 }
 
@@ -374,8 +375,8 @@ TEST_CASE(lists_that_rise_are_filtered)
     if (!has_filters())
         skip();
     weir_sampling sampling = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 5 };
-    weir_video_config expected = chosen(sampling, NULL);
-    weir_video_config config = chosen(sampling, "hflip,hflip");
+    weir_video_config expected = choose(sampling, NULL, &(weir_picture_config){ 0 });
+    weir_video_config config = choose(sampling, "hflip,hflip", &(weir_picture_config){ 0 });
     assert_same(make_long(), &config, &expected);
     config.sampling.indices = from_end;
     assert_same(make_long(), &config, &expected);
@@ -388,7 +389,7 @@ TEST_CASE(lists_that_do_not_rise_are_refused)
     const int64_t falling[] = { 5, 3 };
     const int64_t both_ends[] = { -1, 0 };
     weir_sampling sampling = { .what = WEIR_SAMPLE_INDICES, .indices = falling, .num_indices = 2 };
-    weir_video_config config = chosen(sampling, "hflip");
+    weir_video_config config = choose(sampling, "hflip", &(weir_picture_config){ 0 });
     assert_config_refused(&config, "must increase");
     config.sampling.indices = both_ends;
     assert_config_refused(&config, "must increase");
@@ -428,14 +429,15 @@ TEST_CASE(chunks_are_turned_and_filtered_like_the_whole)
     static const char *const filters[] = { "hflip", "fps=12", "tmix=frames=5", "reverse", "loop=loop=1:size=10" };
     const char *path = clips_rotate(make_long(), "long_chunks.mp4", rotations[2].matrix);
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 70 };
-    assert_chunks(path, chosen((weir_sampling){ 0 }, NULL), 7);
-    assert_chunks(path, chosen(rate, NULL), 8); /* frames that are repeated in the next chunk, too */
+    assert_chunks(path, choose((weir_sampling){ 0 }, NULL, &(weir_picture_config){ 0 }), 7);
+    assert_chunks(path, choose(rate, NULL, &(weir_picture_config){ 0 }),
+                  8); /* frames that are repeated in the next chunk, too */
     if (!has_filters())
         skip();
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
-        assert_chunks(path, chosen((weir_sampling){ 0 }, filters[i]), 7);
-        assert_chunks(path, chosen((weir_sampling){ 0 }, filters[i]), 12);
-        assert_chunks(path, chosen(rate, filters[i]), 9);
+        assert_chunks(path, choose((weir_sampling){ 0 }, filters[i], &(weir_picture_config){ 0 }), 7);
+        assert_chunks(path, choose((weir_sampling){ 0 }, filters[i], &(weir_picture_config){ 0 }), 12);
+        assert_chunks(path, choose(rate, filters[i], &(weir_picture_config){ 0 }), 9);
     }
 }
 
@@ -444,19 +446,20 @@ TEST_CASE(limits_and_shares_know_the_filter)
 {
     if (!has_filters())
         skip();
-    weir_video_config config = chosen((weir_sampling){ 0 }, "select=not(mod(n\\,10))");
+    weir_picture_config picture;
+    weir_video_config config = choose((weir_sampling){ 0 }, "select=not(mod(n\\,10))", &picture);
     config.min_share = 1;
     weir_frames *frames = decode(make_long(), &config);
     assert_int_equal(frames->num_frames, LONG_FRAMES / 10);
     weir_frames_free(frames);
-    config.filter = "trim=end=0.5"; /* it ends before the video does */
+    picture.filter = "trim=end=0.5"; /* it ends before the video does */
     frames = decode(make_long(), &config);
     assert_int_equal(frames->num_frames, LONG_FRAMES / 4);
     weir_frames_free(frames);
 
-    config.filter = "select=0";
+    picture.filter = "select=0";
     assert_fails(make_long(), &config, WEIR_EDATA, "dropped all 60 frames");
-    config.filter = "loop=loop=-1:size=1"; /* without end */
+    picture.filter = "loop=loop=-1:size=1"; /* without end */
     config.max_frames = 100;
     assert_fails(make_long(), &config, WEIR_ELIMIT, "raise max_frames");
 }
@@ -467,9 +470,10 @@ TEST_CASE(a_filter_that_goes_on_for_ever_can_be_stopped)
     if (!has_filters())
         skip();
     const char *path = make_long();
-    weir_video_config config = chosen((weir_sampling){ 0 }, "loop=loop=-1:size=1");
-    config.pixel = WEIR_PIXEL_GRAY8; /* so small that the limits are far away */
-    config.width = config.height = 8;
+    weir_picture_config picture;
+    const weir_video_config config = choose((weir_sampling){ 0 }, "loop=loop=-1:size=1", &picture);
+    picture.pixel = WEIR_PIXEL_GRAY8; /* so small that the limits are far away */
+    picture.width = picture.height = 8;
     weir_pipeline *pipeline = start_with(path, &config, &(weir_stage_options){ .task_deadline_ns = WEIR_SECOND / 4 });
     weir_item item;
     assert_int_equal(weir_pipeline_next(pipeline, &item, 60 * WEIR_SECOND), WEIR_EOF);

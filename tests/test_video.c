@@ -82,11 +82,11 @@ static size_t data_bytes(const weir_frames *frames)
 
 /* ---- against ffmpeg ----------------------------------------------------------------------------------------- */
 
-static void filter_of(char *filter, size_t size_bytes, const weir_video_config *config)
+static void filter_of(char *filter, size_t size_bytes, const weir_picture_config *picture)
 {
-    unsigned width = config->width;
-    unsigned height = config->height;
-    switch (config->resize) {
+    unsigned width = picture->width;
+    unsigned height = picture->height;
+    switch (picture->resize) {
     case WEIR_RESIZE_STRETCH:
         snprintf(filter, size_bytes, "scale=%u:%u:flags=bicubic,format=rgb24", width, height);
         break;
@@ -108,11 +108,13 @@ static void assert_as_ffmpeg(const char *path, const weir_video_config *config)
 {
     char filter[256];
     size_t expected_bytes;
-    filter_of(filter, sizeof filter, config);
+    filter_of(filter, sizeof filter, config->picture);
     uint8_t *expected = clips_decode(path, filter, &expected_bytes);
     weir_video_config exact = *config;
-    exact.scaler = WEIR_SCALER_EXACT;
-    exact.no_autorotate = true; /* as clips_decode() */
+    weir_picture_config picture = *config->picture;
+    picture.scaler = WEIR_SCALER_EXACT;
+    picture.no_autorotate = true; /* as clips_decode() */
+    exact.picture = &picture;
     weir_frames *frames = decode_whole(path, &exact);
     if (data_bytes(frames) != expected_bytes)
         fail_msg("%s, %s: %zu bytes, ffmpeg gives %zu", path, filter, data_bytes(frames), expected_bytes);
@@ -168,27 +170,33 @@ static void assert_clips_as_ffmpeg(const weir_video_config *config)
 
 TEST_CASE(stretched_frames_are_ffmpegs_bytes)
 {
-    assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128, .resize = WEIR_RESIZE_STRETCH });
-    assert_clips_as_ffmpeg(&(weir_video_config){ .width = 131, .height = 77, .resize = WEIR_RESIZE_STRETCH });
+    assert_clips_as_ffmpeg(
+        &(weir_video_config){ WEIR_WITH_PICTURE(.width = 128, .height = 128, .resize = WEIR_RESIZE_STRETCH) });
+    assert_clips_as_ffmpeg(
+        &(weir_video_config){ WEIR_WITH_PICTURE(.width = 131, .height = 77, .resize = WEIR_RESIZE_STRETCH) });
 }
 
 TEST_CASE(larger_frames_are_ffmpegs_bytes)
 {
     const char *path = clips_make("h264.mp4", h264_arguments);
-    assert_as_ffmpeg(path, &(weir_video_config){ .width = 500, .height = 400, .resize = WEIR_RESIZE_STRETCH });
-    assert_as_ffmpeg(path, &(weir_video_config){ .width = 8, .height = 5, .resize = WEIR_RESIZE_STRETCH });
+    assert_as_ffmpeg(
+        path, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 500, .height = 400, .resize = WEIR_RESIZE_STRETCH) });
+    assert_as_ffmpeg(
+        path, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 8, .height = 5, .resize = WEIR_RESIZE_STRETCH) });
 }
 
 TEST_CASE(padded_frames_are_ffmpegs_bytes)
 {
-    assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128 });
-    assert_clips_as_ffmpeg(&(weir_video_config){ .width = 101, .height = 60 });
+    assert_clips_as_ffmpeg(&(weir_video_config){ WEIR_WITH_PICTURE(.width = 128, .height = 128) });
+    assert_clips_as_ffmpeg(&(weir_video_config){ WEIR_WITH_PICTURE(.width = 101, .height = 60) });
 }
 
 TEST_CASE(cropped_frames_are_ffmpegs_bytes)
 {
-    assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128, .resize = WEIR_RESIZE_CROP });
-    assert_clips_as_ffmpeg(&(weir_video_config){ .width = 97, .height = 150, .resize = WEIR_RESIZE_CROP });
+    assert_clips_as_ffmpeg(
+        &(weir_video_config){ WEIR_WITH_PICTURE(.width = 128, .height = 128, .resize = WEIR_RESIZE_CROP) });
+    assert_clips_as_ffmpeg(
+        &(weir_video_config){ WEIR_WITH_PICTURE(.width = 97, .height = 150, .resize = WEIR_RESIZE_CROP) });
 }
 
 TEST_CASE(without_a_size_frames_keep_their_own)
@@ -199,7 +207,8 @@ TEST_CASE(without_a_size_frames_keep_their_own)
             continue;
         size_t expected_bytes;
         uint8_t *expected = clips_decode(path, "scale=flags=bicubic,format=rgb24", &expected_bytes);
-        weir_frames *frames = decode_whole(path, &(weir_video_config){ .scaler = WEIR_SCALER_EXACT });
+        weir_frames *frames =
+            decode_whole(path, &(weir_video_config){ WEIR_WITH_PICTURE(.scaler = WEIR_SCALER_EXACT) });
         assert_int_equal(frames->width, frames->source_width);
         assert_int_equal(frames->height, frames->source_height);
         assert_int_equal(data_bytes(frames), expected_bytes);
@@ -265,7 +274,8 @@ TEST_CASE(frames_come_in_order_where_no_header_tells_it)
     rewind(file);
     assert_int_equal(fwrite(head, 1, sizeof head, file), sizeof head);
     assert_int_equal(fclose(file), 0);
-    assert_as_ffmpeg(path, &(weir_video_config){ .width = 64, .height = 64, .resize = WEIR_RESIZE_STRETCH });
+    assert_as_ffmpeg(
+        path, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 64, .height = 64, .resize = WEIR_RESIZE_STRETCH) });
 }
 
 TEST_CASE(real_clips_are_ffmpegs_bytes)
@@ -278,8 +288,8 @@ TEST_CASE(real_clips_are_ffmpegs_bytes)
     snprintf(pattern, sizeof pattern, "%s/*/*.{mp4,mkv,avi,mov}", media);
     assert_int_equal(glob(pattern, GLOB_BRACE, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++)
-        assert_as_ffmpeg(found.gl_pathv[i],
-                         &(weir_video_config){ .width = 128, .height = 128, .resize = WEIR_RESIZE_STRETCH });
+        assert_as_ffmpeg(found.gl_pathv[i], &(weir_video_config){ WEIR_WITH_PICTURE(.width = 128, .height = 128,
+                                                                                    .resize = WEIR_RESIZE_STRETCH) });
     assert_true(found.gl_pathc > 0);
     globfree(&found);
 }
@@ -290,7 +300,7 @@ TEST_CASE(borders_are_black_and_even)
 {
     const char *white = clips_make(
         "white.mp4", "-f lavfi -i color=white:s=340x256:d=0.2 -c:v libx264 -preset veryfast -pix_fmt yuv420p");
-    weir_frames *frames = decode_whole(white, &(weir_video_config){ .width = 128, .height = 128 });
+    weir_frames *frames = decode_whole(white, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 128, .height = 128) });
     for (uint32_t i = 0; i < frames->num_frames; i++) {
         for (size_t row = 0; row < 128; row++) {
             const uint8_t *bytes = frames->data + (i * 128 + row) * 128 * CHANNELS;
@@ -305,7 +315,7 @@ TEST_CASE(borders_are_black_and_even)
 TEST_CASE(the_result_tells_what_it_is)
 {
     const char *path = clips_make("h264.mp4", h264_arguments);
-    weir_frames *frames = decode_whole(path, &(weir_video_config){ .width = 64, .height = 48 });
+    weir_frames *frames = decode_whole(path, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 64, .height = 48) });
     assert_int_equal(frames->num_frames, 30); /* B-frames: the last ones come only when the decoder is flushed */
     assert_int_equal(frames->width, 64);
     assert_int_equal(frames->height, 48);
@@ -328,7 +338,7 @@ TEST_CASE(the_result_tells_what_it_is)
 TEST_CASE(frames_that_the_header_does_not_count_are_all_there)
 {
     const char *path = clips_make("long.ts", "-f lavfi -i testsrc2=s=64x64:d=10:r=50 -c:v mpeg2video");
-    weir_frames *frames = decode_whole(path, &(weir_video_config){ .width = 16, .height = 16 });
+    weir_frames *frames = decode_whole(path, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 16, .height = 16) });
     assert_int_equal(frames->num_frames, 500);
     weir_frames_free(frames);
 }
@@ -338,7 +348,7 @@ TEST_CASE(slots_do_not_disturb_each_other)
     enum { NUM_FILES = 24 };
     const char *paths[NUM_FILES];
     weir_frames *alone[2];
-    weir_video_config config = { .width = 128, .height = 128 };
+    weir_video_config config = { WEIR_WITH_PICTURE(.width = 128, .height = 128) };
     const char *kinds[2] = { clips_make("h264.mp4", h264_arguments),
                              clips_make("mpeg4_odd.avi", clips[14].arguments) };
     for (size_t i = 0; i < 2; i++)
@@ -373,7 +383,7 @@ TEST_CASE(cheaper_frames_are_those_of_ffmpeg_with_the_same_options)
     static const char mpeg4[] = "-f lavfi -i testsrc2=s=320x240:d=0.5 -c:v mpeg4 -bf 2 -pix_fmt yuv420p";
     static const struct {
         const char *name, *arguments, *options;
-        weir_video_config config;
+        weir_decoder_config decoder;
     } kinds[] = {
         { "filtered.mp4", b_frames, "-skip_loop_filter noref", { .loop_filter = WEIR_LOOP_FILTER_REFERENCES } },
         { "filtered.mp4", b_frames, "-skip_loop_filter nokey", { .loop_filter = WEIR_LOOP_FILTER_KEYFRAMES } },
@@ -389,13 +399,11 @@ TEST_CASE(cheaper_frames_are_those_of_ffmpeg_with_the_same_options)
         size_t expected_bytes;
         if (!path)
             continue;
-        weir_video_config config = kinds[i].config;
-        config.width = 64, config.height = 48;
-        config.resize = WEIR_RESIZE_STRETCH;
-        config.scaler = WEIR_SCALER_EXACT;
-        weir_frames *whole = decode_whole(
-            path, &(weir_video_config){
-                      .width = 64, .height = 48, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT });
+        weir_video_config config = { WEIR_WITH_PICTURE(.width = 64, .height = 48, .resize = WEIR_RESIZE_STRETCH,
+                                                       .scaler = WEIR_SCALER_EXACT) };
+        weir_frames *whole = decode_whole(path, &config);
+        config.decoder = &kinds[i].decoder;
+        config.decoder_size = sizeof kinds[i].decoder;
         weir_frames *frames = decode_whole(path, &config);
         snprintf(options, sizeof options, "-noautorotate %s", kinds[i].options);
         uint8_t *expected =
@@ -415,7 +423,7 @@ TEST_CASE(lowres_makes_frames_without_a_size_smaller)
 {
     const char *path =
         clips_make("mpeg4.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.5 -c:v mpeg4 -bf 2 -pix_fmt yuv420p");
-    weir_frames *frames = decode_whole(path, &(weir_video_config){ .lowres = 2 });
+    weir_frames *frames = decode_whole(path, &(weir_video_config){ WEIR_WITH_DECODER(.lowres = 2) });
     assert_int_equal(frames->width, 80);
     assert_int_equal(frames->height, 60);
     assert_int_equal(frames->source_width, 80);
@@ -436,7 +444,7 @@ static int assert_fails(const char *path, const weir_video_config *config, int s
     return error.library_code;
 }
 
-static const weir_video_config small = { .width = 16, .height = 16 };
+static const weir_video_config small = { WEIR_WITH_PICTURE(.width = 16, .height = 16) };
 
 TEST_CASE(what_is_no_video_fails_and_says_why)
 {
@@ -536,10 +544,11 @@ TEST_CASE(broken_packets_are_counted_and_passed_over)
 TEST_CASE(sizes_over_a_limit_fail)
 {
     const char *path = clips_make("h264.mp4", h264_arguments);
-    assert_fails(path, &(weir_video_config){ .max_pixels = 340 * 256 - 1 }, WEIR_ELIMIT, "raise max_pixels");
-    weir_frames_free(decode_whole(path, &(weir_video_config){ .max_pixels = 340 * 256 }));
+    assert_fails(path, &(weir_video_config){ WEIR_WITH_DECODER(.max_pixels = 340 * 256 - 1) }, WEIR_ELIMIT,
+                 "raise max_pixels");
+    weir_frames_free(decode_whole(path, &(weir_video_config){ WEIR_WITH_DECODER(.max_pixels = 340 * 256) }));
 
-    weir_video_config config = { .width = 16, .height = 16, .max_bytes = 16 * 16 * 3 * 30 };
+    weir_video_config config = { WEIR_WITH_PICTURE(.width = 16, .height = 16), .max_bytes = 16 * 16 * 3 * 30 };
     weir_frames_free(decode_whole(path, &config));
     config.max_bytes--;
     assert_fails(path, &config, WEIR_ELIMIT, "raise max_bytes");
@@ -557,8 +566,9 @@ TEST_CASE(what_a_decoder_adds_does_not_count_as_size)
     for (size_t i = 0; i < 2; i++) {
         uint64_t size = i == 0 ? 130 * 98 : 32 * 32;
         const char *path = clips_make(names[i][0], names[i][1]);
-        weir_frames_free(decode_whole(path, &(weir_video_config){ .max_pixels = size }));
-        assert_fails(path, &(weir_video_config){ .max_pixels = size - 1 }, WEIR_ELIMIT, "raise max_pixels");
+        weir_frames_free(decode_whole(path, &(weir_video_config){ WEIR_WITH_DECODER(.max_pixels = size) }));
+        assert_fails(path, &(weir_video_config){ WEIR_WITH_DECODER(.max_pixels = size - 1) }, WEIR_ELIMIT,
+                     "raise max_pixels");
     }
 }
 
@@ -576,11 +586,11 @@ static void assert_refused(const weir_video_config *config, const char *text)
 
 TEST_CASE(impossible_options_are_refused)
 {
-    assert_refused(&(weir_video_config){ .width = 100000 }, "100000×0");
-    assert_refused(&(weir_video_config){ .resize = (weir_resize)17 }, "resize 17");
-    assert_refused(&(weir_video_config){ .pixel = (weir_pixel)17 }, "pixel 17");
-    assert_refused(&(weir_video_config){ .loop_filter = (weir_loop_filter)17 }, "loop_filter 17");
-    assert_refused(&(weir_video_config){ .lowres = 4 }, "lowres 4");
+    assert_refused(&(weir_video_config){ WEIR_WITH_PICTURE(.width = 100000) }, "width 100000");
+    assert_refused(&(weir_video_config){ WEIR_WITH_PICTURE(.resize = (weir_resize)17) }, "resize 17");
+    assert_refused(&(weir_video_config){ WEIR_WITH_PICTURE(.pixel = (weir_pixel)17) }, "pixel 17");
+    assert_refused(&(weir_video_config){ WEIR_WITH_DECODER(.loop_filter = (weir_loop_filter)17) }, "loop_filter 17");
+    assert_refused(&(weir_video_config){ WEIR_WITH_DECODER(.lowres = 4) }, "lowres 4");
 }
 
 TEST_CASE(a_colon_in_a_name_is_no_protocol)

@@ -72,10 +72,9 @@ static int run_weir(const void *argument, void *result)
     const decode_job *job = argument;
     const decode_settings *settings = job->settings;
     decode_result *brought = result;
-    weir_video_config video = { .width = settings->width,
-                                .height = settings->height,
-                                .scaler = (weir_scaler_kind)settings->scaler,
-                                .no_autorotate = true }; /* like the bare loop */
+    weir_video_config video = { WEIR_WITH_PICTURE(.width = settings->width, .height = settings->height,
+                                                  .scaler = (weir_scaler_kind)settings->scaler,
+                                                  .no_autorotate = true) }; /* like the bare loop */
     *brought = (decode_result){ .hashes = settings->verify };
     return stage_job_run(&(stage_job){ .root = settings->dataset_dir,
                                        .glob = settings->glob,

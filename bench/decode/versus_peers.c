@@ -70,10 +70,8 @@ static int run_weir(const void *argument, void *result)
     const bench_files first = { .paths = settings->files.paths, .num_paths = 1 };
     contest_result *out = result, unused = { 0 };
     struct rusage used;
-    weir_video_config video = { .width = settings->width,
-                                .height = settings->height,
-                                .resize = WEIR_RESIZE_STRETCH,
-                                .scaler = run->contender->scaler,
+    weir_video_config video = { WEIR_WITH_PICTURE(.width = settings->width, .height = settings->height,
+                                                  .resize = WEIR_RESIZE_STRETCH, .scaler = run->contender->scaler),
                                 .sampling = run->job->sampling };
     stage_job job = { .files = &first,
                       .op = &weir_video_decode,

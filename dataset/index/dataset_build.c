@@ -56,8 +56,10 @@ static int start_pipeline(index_build *self, weir_pipeline **pipeline)
     weir_list_config list = { .paths = self->look.groups.paths, .num_paths = self->look.groups.num_groups };
     weir_probe_config probe = { .check = options->check,
                                 .no_packets = options->no_packets,
-                                .allow = options->allow,
-                                .ca_file = options->ca_file };
+                                .input = options->input,
+                                .input_size = options->input_size,
+                                .decoder = options->decoder,
+                                .decoder_size = options->decoder_size };
     weir_builder *builder = weir_builder_new();
     weir_stage_options listing = { .threads = 1, .queue_items = 64 };
     if (options->root)

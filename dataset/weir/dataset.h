@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/decoder_config.h>
+#include <weir/input_config.h>
 #include <weir/probe.h>
 #include <weir/sampler.h>
 #include <weir/status.h>
@@ -69,8 +71,11 @@ typedef struct weir_dataset_build_options {
        Of members with the same name the last one in the archive is the clip, as when tar unpacks it. Links and sparse
        files are left out (default: the files are the clips) */
     bool tar;
-    uint32_t allow;      /* only WEIR_ALLOW_INSECURE of weir/bytes.h: servers without a trusted certificate */
-    const char *ca_file; /* as in weir_video_config */
+    /* where the bytes of the clips come from, and how frames are decoded, if any are; as in weir_probe_config */
+    const weir_input_config *input;
+    size_t input_size;
+    const weir_decoder_config *decoder;
+    size_t decoder_size;
     /* of each path: the clip is the part of the file with start <= time < end; see weir_entry (NULL = the whole file; an
        end of 0 = the end of the file) */
     const int64_t *starts_ns;

@@ -11,7 +11,8 @@ int main(int argc, char **argv)
 {
     weir_standard_files_open();
     weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = WEIR_VIDEO_FILES, .sorted = true };
-    weir_video_config gray = { .width = 64, .height = 64, .pixel = WEIR_PIXEL_GRAY8, .resize = WEIR_RESIZE_STRETCH };
+    weir_video_config gray = { WEIR_WITH_PICTURE(.width = 64, .height = 64, .pixel = WEIR_PIXEL_GRAY8,
+                                                 .resize = WEIR_RESIZE_STRETCH) };
     brightness_config limit = { .least = argc > 2 ? strtod(argv[2], NULL) : 0 };
 
     weir_builder *builder = weir_builder_new();

@@ -28,8 +28,7 @@ weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t 
         return NULL;
     weir_directory_config files = { .root = folder, .glob = WEIR_VIDEO_FILES, .sorted = true };
     weir_video_config clip = {
-        .width = size,
-        .height = size,
+        WEIR_WITH_PICTURE(.width = size, .height = size),
         .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = num_frames },
     };
     weir_builder *builder = weir_builder_new();

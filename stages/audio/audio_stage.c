@@ -9,6 +9,8 @@
 
 #include "stages/audio/audio_stage.h"
 #include "stages/audio/resampler.h"
+#include "stages/config/decoder_fields.h"
+#include "stages/config/input_fields.h"
 #include "stages/decoder/decoder.h"
 #include "stages/decoder/task_parts.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
@@ -21,35 +23,51 @@ typedef struct audio_worker {
     weir_task *task; /* the running one */
 } audio_worker;
 
+#define AUDIO_CONFIG_FIELDS(FIELD, type) \
+    FIELD(type, input, CONFIG, &weir__input_fields, input_size) \
+    FIELD(type, input_size, OURS, 0, 0) \
+    FIELD(type, decoder, CONFIG, &weir__decoder_fields, decoder_size) \
+    FIELD(type, decoder_size, OURS, 0, 0) \
+    FIELD(type, sample_rate, UNSIGNED, 0, MAX_RATE_HZ) \
+    FIELD(type, channels, UNSIGNED, 0, WEIR_RESAMPLER_MAX_CHANNELS) \
+    FIELD(type, planar, UNSIGNED, false, true) \
+    FIELD(type, stream, UNSIGNED, 0, UINT32_MAX) \
+    FIELD(type, max_bytes, UNSIGNED, 0, UINT64_MAX)
+
+enum { MAX_RATE_HZ = 1 << 22 };
+
+DEFINE_STRUCT_RULES(weir__audio_config_fields, weir_audio_config, "weir_audio_config", AUDIO_CONFIG_FIELDS);
+
 static void audio_config_free(void *config)
 {
     weir_audio_config *audio = config;
-    weir__input_config_free(&audio->ca_file);
+    weir__input_config_free(audio->input);
+    weir__decoder_config_free(audio->decoder);
 }
 
 static int audio_config_init(void *config, weir_error *error)
 {
-    enum { MAX_RATE_HZ = 1 << 22 };
     weir_audio_config *audio = config;
-    if (audio->sample_rate > MAX_RATE_HZ)
-        return weir_error_set(error, WEIR_EINVAL, 0, "sample_rate %" PRIu32 " is too large: at most %d Hz",
-                              audio->sample_rate, MAX_RATE_HZ);
-    if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
-        return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
-                              WEIR_RESAMPLER_MAX_CHANNELS);
-    int rc = weir__input_config_init(audio->allow, &audio->ca_file, error);
+    int rc = weir__rules_check(&weir__audio_config_fields, audio, error);
+    if (rc == WEIR_OK)
+        rc = weir__input_config_own(&audio->input, &audio->input_size, error);
     if (rc != WEIR_OK)
         return rc;
-    if (audio->max_decoder_bytes == 0)
-        audio->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
-    if (audio->max_all_decoder_bytes == 0)
-        audio->max_all_decoder_bytes = weir__frame_memory_default_all();
-    if (audio->io_timeout_ns == 0)
-        audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
+    rc = weir__decoder_config_own(&audio->decoder, &audio->decoder_size, error);
+    if (rc != WEIR_OK)
+        goto no_decoder;
+    rc = weir__decoder_config_check_sound(audio->decoder, error);
+    if (rc != WEIR_OK)
+        goto no_sound;
     if (audio->max_bytes == 0)
         audio->max_bytes = UINT64_C(8) << 30;
     weir__ffmpeg_log_install();
     return WEIR_OK;
+no_sound:
+    weir__decoder_config_free(audio->decoder);
+no_decoder:
+    weir__input_config_free(audio->input);
+    return rc;
 }
 
 static bool is_audio_stopped(void *self)
@@ -60,21 +78,15 @@ static bool is_audio_stopped(void *self)
 
 static int audio_worker_init(void *self, const void *config, weir_task *task)
 {
-    enum { PROBE_MAX_PIXELS = 1 << 26 }; /* of a video stream in the same file */
     audio_worker *worker = self;
     const weir_audio_config *audio = worker->config = config;
     worker->decoder = (weir_decoder){
         .should_stop = is_audio_stopped,
         .self = worker,
-        .max_pixels = PROBE_MAX_PIXELS,
+        .config = audio->decoder,
         .media = AVMEDIA_TYPE_AUDIO,
         .stream_number = audio->stream,
-        .memory = { .max_bytes = audio->max_decoder_bytes, .max_all_bytes = audio->max_all_decoder_bytes },
-        .input = { .timeout_ns = audio->io_timeout_ns,
-                   .allow = audio->allow,
-                   .ca_file = audio->ca_file,
-                   .max_pipe_bytes = UINT64_C(4) << 30,
-                   .host.io_thread = audio->io_thread },
+        .input.config = audio->input,
     };
     if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
         weir__decoder_free(&worker->decoder);

@@ -17,6 +17,8 @@ enum { MAX_READ_RETRIES = 1000, MAX_DRAIN_ERRORS = 64 };
 
 int weir__decoder_init(weir_decoder *decoder)
 {
+    decoder->memory.config = decoder->config;
+    decoder->input.host.config = decoder->input.config;
     decoder->packet = av_packet_alloc();
     decoder->frame = av_frame_alloc();
     return decoder->packet && decoder->frame ? WEIR_OK : WEIR_ENOMEM;
@@ -146,11 +148,16 @@ static bool header_is_complete(const weir_decoder *decoder)
     return only && only->width > 0 && only->height > 0 && reordering_is_known(format, only);
 }
 
+static int64_t max_pixels_of(const weir_decoder *decoder)
+{
+    return (int64_t)decoder->config->max_pixels;
+}
+
 /* The probe decodes, so it gets a pixel limit, with room for the decoders' alignment, and a memory limit, as its
    memory is not counted. Streams that are found later, as in MPEG-TS, have no limit while they are probed. */
 static int64_t probe_max_pixels(const weir_decoder *decoder, const AVStream *stream)
 {
-    int64_t aligned = 2 * decoder->max_pixels + (1 << 16);
+    int64_t aligned = 2 * max_pixels_of(decoder) + (1 << 16);
     return FFMIN(aligned, weir__frame_memory_max_pixels(&decoder->memory, stream->codecpar->codec_id));
 }
 
@@ -306,7 +313,7 @@ static int fail_picture_size(const weir_decoder *decoder, int width, int height,
 {
     return weir_error_set(error, WEIR_ELIMIT, 0,
                           "pictures of %d×%d are over the limit of %" PRId64 " pixels: raise max_pixels", width,
-                          height, decoder->max_pixels);
+                          height, max_pixels_of(decoder));
 }
 
 int weir__decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error)
@@ -327,7 +334,7 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
     const AVCodecParameters *parameters = decoder->stream->codecpar;
     if (parameters->codec_type != AVMEDIA_TYPE_VIDEO)
         return WEIR_OK;
-    if ((int64_t)parameters->width * parameters->height > decoder->max_pixels)
+    if ((int64_t)parameters->width * parameters->height > max_pixels_of(decoder))
         return fail_picture_size(decoder, parameters->width, parameters->height, error);
     return weir__frame_memory_check(&decoder->memory, parameters, error);
 }
@@ -346,12 +353,26 @@ static int64_t codec_max_pixels(const weir_decoder *decoder, const AVCodec *code
 {
     enum { MAX_SIDE = 1 << 16 };
     const AVCodecParameters *parameters = decoder->stream->codecpar;
-    int64_t max_pixels = decoder->max_pixels;
+    int64_t max_pixels = max_pixels_of(decoder);
     if (parameters->width <= 0)
         max_pixels = FFMAX(2 * max_pixels, FFMIN(with_alignment(max_pixels, 1), MAX_SIDE * INT64_C(128)));
     if (!(codec->capabilities & AV_CODEC_CAP_DR1))
         max_pixels = FFMIN(max_pixels, weir__frame_memory_max_pixels(&decoder->memory, codec->id));
     return FFMIN(FFMAX(with_alignment(parameters->width, parameters->height), max_pixels), INT32_MAX);
+}
+
+/* What costs accuracy. */
+static void set_shortcuts(AVCodecContext *codec, const weir_decoder_config *config)
+{
+    static const enum AVDiscard unfiltered[] = {
+        [WEIR_LOOP_FILTER_ALL] = AVDISCARD_DEFAULT,
+        [WEIR_LOOP_FILTER_REFERENCES] = AVDISCARD_NONREF,
+        [WEIR_LOOP_FILTER_KEYFRAMES] = AVDISCARD_NONKEY,
+        [WEIR_LOOP_FILTER_NONE] = AVDISCARD_ALL,
+    };
+    codec->skip_loop_filter = unfiltered[config->loop_filter];
+    codec->flags2 |= config->fast_decode ? AV_CODEC_FLAG2_FAST : 0;
+    codec->lowres = FFMIN(config->lowres, codec->codec->max_lowres);
 }
 
 static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *error)
@@ -366,9 +387,7 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
     decoder->codec->pkt_timebase = decoder->stream->time_base;
     decoder->codec->thread_count = 1; /* slots provide concurrency; a second thread costs 20 % more CPU per frame */
     decoder->codec->max_pixels = codec_max_pixels(decoder, codec);
-    decoder->codec->skip_loop_filter = decoder->skip_loop_filter;
-    decoder->codec->flags2 |= decoder->flags2;
-    decoder->codec->lowres = FFMIN(decoder->lowres, codec->max_lowres);
+    set_shortcuts(decoder->codec, decoder->config);
     if (weir__frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     weir__ffmpeg_log_step();
@@ -540,7 +559,7 @@ int weir__decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error
 static int check_frame(const weir_decoder *decoder, weir_error *error)
 {
     const AVFrame *frame = decoder->frame;
-    if (decoder->media != AVMEDIA_TYPE_VIDEO || (int64_t)frame->width * frame->height <= decoder->max_pixels)
+    if (decoder->media != AVMEDIA_TYPE_VIDEO || (int64_t)frame->width * frame->height <= max_pixels_of(decoder))
         return WEIR_OK;
     return fail_picture_size(decoder, frame->width, frame->height, error);
 }

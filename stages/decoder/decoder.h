@@ -21,15 +21,12 @@ typedef struct weir_decoder {
     /* immutable after init */
     bool (*should_stop)(void *self); /* asked between packets and inside blocking I/O; NULL = never */
     void *self;
-    int64_t max_pixels;
-    enum AVMediaType media;   /* which kind of stream (0 = video) */
-    uint32_t stream_number;   /* the n-th of that kind, from 1 (0 = the best) */
-    weir_frame_memory memory; /* with its limits set */
-    enum AVDiscard skip_loop_filter;
-    int flags2;
-    int lowres; /* at most; see weir_video_config */
+    const weir_decoder_config *config; /* a whole copy */
+    enum AVMediaType media;            /* which kind of stream (0 = video) */
+    uint32_t stream_number;            /* the n-th of that kind, from 1 (0 = the best) */
+    weir_frame_memory memory;
 
-    /* of the next file to open: its bytes, its timeout; set by the caller */
+    /* of the next file to open: its config, its bytes; set by the caller */
     weir_input input;
 
     /* kept from file to file */
@@ -56,7 +53,7 @@ typedef struct weir_decoder {
     weir_item_cost told_cost; /* to traces, of this item */
 } weir_decoder;
 
-/* *decoder must be all-zero except its immutable fields. WEIR_OK or WEIR_ENOMEM. After any result
+/* *decoder must be all-zero except its immutable fields and input.config, which live as long as it. WEIR_OK or WEIR_ENOMEM. After any result
    weir__decoder_free(). */
 int weir__decoder_init(weir_decoder *decoder);
 

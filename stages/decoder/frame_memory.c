@@ -8,9 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <libavutil/imgutils.h>
 #include <libavutil/samplefmt.h>
@@ -27,30 +25,6 @@ typedef struct frame_cost {
 typedef atomic_uint_fast64_t account;
 
 /* ---- estimate --- ---------------------------------------------------------------------------------------------- */
-
-/* The limit of cgroup version 2 or 1; UINT64_MAX = none. */
-static uint64_t cgroup_limit(void)
-{
-    static const char *const paths[] = { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes" };
-    uint64_t limit = UINT64_MAX;
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        FILE *file = fopen(paths[i], "re");
-        if (file && fscanf(file, "%" SCNu64, &limit) != 1)
-            limit = UINT64_MAX; /* "max" */
-        if (file)
-            fclose(file);
-    }
-    return limit;
-}
-
-uint64_t weir__frame_memory_default_all(void)
-{
-    long num_pages = sysconf(_SC_PHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
-    uint64_t machine = num_pages > 0 && page_bytes > 0 ? (uint64_t)num_pages * (uint64_t)page_bytes : UINT64_MAX;
-    uint64_t group = cgroup_limit();
-    return (group < machine ? group : machine) / 2;
-}
 
 static bool is_predicted(enum AVCodecID codec)
 {
@@ -116,7 +90,7 @@ static double megabytes(double bytes)
 
 static uint64_t limit_of(const weir_frame_memory *memory)
 {
-    return memory->max_bytes ? memory->max_bytes : WEIR_FRAME_MEMORY_BYTES;
+    return memory->config->max_decoder_bytes;
 }
 
 int weir__frame_memory_check(const weir_frame_memory *memory, const AVCodecParameters *parameters, weir_error *error)
@@ -174,7 +148,7 @@ static bool take_bytes(weir_frame_memory *memory, uint64_t bytes)
     uint64_t own_bytes = atomic_fetch_add_explicit(own, bytes, memory_order_relaxed) + bytes;
     uint64_t all = atomic_fetch_add_explicit(&all_bytes, bytes, memory_order_relaxed) + bytes;
     bool is_within = own_bytes <= limit_of(memory);
-    if (is_within && (memory->max_all_bytes == 0 || all <= memory->max_all_bytes))
+    if (is_within && all <= memory->config->max_all_decoder_bytes)
         return true;
     memory->is_over_all = is_within;
     memory->bytes_wanted = memory->is_over_all ? all : own_bytes;
@@ -229,7 +203,7 @@ int weir__frame_memory_verdict(const weir_frame_memory *memory, weir_error *erro
         return weir_error_set(error, WEIR_ENOMEM, AVERROR(ENOMEM), "out of memory for a frame");
     if (memory->bytes_wanted == 0)
         return WEIR_OK;
-    double max_bytes = (double)(memory->is_over_all ? memory->max_all_bytes : limit_of(memory));
+    double max_bytes = (double)(memory->is_over_all ? memory->config->max_all_decoder_bytes : limit_of(memory));
     return weir_error_set(error, WEIR_ELIMIT, 0, "%s need %.0f MB, over the limit of %.0f MB: raise %s",
                           memory->is_over_all ? "the frames of all decoders together" : "the decoder's frames",
                           megabytes((double)memory->bytes_wanted), megabytes(max_bytes),

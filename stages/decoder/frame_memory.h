@@ -10,24 +10,18 @@
 
 #include <libavcodec/avcodec.h>
 
+#include <weir/decoder_config.h>
 #include <weir/status.h>
-
-/* The default of max_decoder_bytes. */
-#define WEIR_FRAME_MEMORY_BYTES (UINT64_C(1) << 30)
 
 typedef struct weir_frame_memory {
     /* immutable after init */
-    uint64_t max_bytes;     /* of this decoder's frames (0 = WEIR_FRAME_MEMORY_BYTES) */
-    uint64_t max_all_bytes; /* of those of all decoders of the process (0 = any) */
+    const weir_decoder_config *config; /* with the limits; a whole copy */
 
     uint64_t bytes_wanted; /* by the frame that was refused, with all that were there; 0 = none was */
     bool is_out;           /* malloc() had none for a frame */
     bool is_over_all;      /* it was over the second limit */
     AVBufferRef *account;  /* shared with the frames, which may outlive this */
 } weir_frame_memory;
-
-/* Half of the machine's memory, or of what the cgroup allows: the default of max_all_decoder_bytes. */
-uint64_t weir__frame_memory_default_all(void);
 
 /* Is there room to decode the stream at all? Bytes are guessed from its header, low rather than high. WEIR_OK or WEIR_ELIMIT. */
 int weir__frame_memory_check(const weir_frame_memory *memory, const AVCodecParameters *parameters, weir_error *error);

@@ -204,7 +204,7 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
 {
     char protocol[32];
     weir_error failure = { 0 };
-    bool allows_pipes = input->allow & WEIR_ALLOW_PIPES;
+    bool allows_pipes = input->config->allow & WEIR_ALLOW_PIPES;
     if (input->file.is_open)
         return WEIR_OK;
     int rc = weir__local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
@@ -272,8 +272,7 @@ static int open_local(weir_input *input, const char *path, AVIOInterruptCB inter
         return rc;
     if (!input->is_read_again && !weir__local_file_wants_seeking(&input->file))
         return rc;
-    uint64_t max_bytes = input->max_pipe_bytes ? input->max_pipe_bytes : WEIR_INPUT_PIPE_BYTES;
-    rc = weir__local_file_keep(&input->file, max_bytes, error);
+    rc = weir__local_file_keep(&input->file, input->config->max_pipe_bytes, error);
     if (rc == WEIR_OK && input->is_read_again)
         input->kept = input->file;
     return rc;
@@ -307,7 +306,7 @@ static int watch_url(void *self)
         input->silent_ns += FFMIN(now_ns - input->asked_ns, LONGEST_PAUSE_NS);
     input->asked_ns = now_ns;
     input->received_bytes = received_bytes;
-    input->is_silent |= input->timeout_ns > 0 && input->silent_ns > input->timeout_ns;
+    input->is_silent |= input->config->io_timeout_ns > 0 && input->silent_ns > input->config->io_timeout_ns;
     return input->is_silent;
 }
 
@@ -349,9 +348,9 @@ static int refuse_url(const char *url, weir_error *error)
 static int set_timeout(const weir_input *input, AVDictionary **options)
 {
     enum { NS_PER_US = 1000 };
-    if (input->timeout_ns <= 0)
+    if (input->config->io_timeout_ns <= 0)
         return 0;
-    return av_dict_set_int(options, "rw_timeout", FFMAX(input->timeout_ns / NS_PER_US, 1), 0);
+    return av_dict_set_int(options, "rw_timeout", FFMAX(input->config->io_timeout_ns / NS_PER_US, 1), 0);
 }
 
 /* FFmpeg 5 says nothing; from 6.1 on it connects to the host of file:///x, which is none; from 9 on it names its list. */
@@ -367,7 +366,7 @@ static int fail_url(const weir_input *input, const char *url, int averror, weir_
     if (averror == AVERROR(ETIMEDOUT) || input->is_silent)
         return weir_error_set(error, WEIR_ETIMEDOUT, AVERROR(ETIMEDOUT),
                               "no data for %.3g s; if it needs longer, raise io_timeout_ns",
-                              (double)input->timeout_ns / 1e9);
+                              (double)input->config->io_timeout_ns / 1e9);
     if (is_bad_redirection(url, averror))
         return weir_error_set(error, WEIR_EUNSUPPORTED, averror,
                               "cannot open: it is redirected to a URL that is not of http or https, or is not valid");
@@ -395,14 +394,14 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
     get_protocol(path, protocol, sizeof protocol);
     if (!av_match_name(protocol, weir__input_protocols))
         return fail_protocol(path, protocol, error);
-    int status = weir__input_check_protocol(input->allow, protocol, error);
+    int status = weir__input_check_protocol(input->config, protocol, error);
     if (status != WEIR_OK)
         return status;
     input->interrupt = interrupt;
     input->asked_ns = weir_clock_ns();
     int rc = set_timeout(input, &options);
     if (rc >= 0)
-        rc = weir__input_set_certificates(input->allow, input->ca_file, &options);
+        rc = weir__input_set_certificates(input->config, &options);
     if (rc >= 0)
         rc = av_dict_set(&options, "protocol_whitelist", weir__input_protocols, 0); /* also for redirections */
     if (rc >= 0)

@@ -19,7 +19,7 @@
 
 #include "common/sibling.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
-#include "stages/ffmpeg/input_config.h"
+#include "stages/ffmpeg/input_rules.h"
 #include "stages/ffmpeg/local_file.h"
 
 /* Which version of a file a URL leads to, as far as its server says. */
@@ -30,14 +30,11 @@ typedef struct weir_url_version {
 
 typedef struct weir_input {
     /* of the next file to open; must not change while it is open */
-    const weir_bytes *bytes;  /* NULL = the path is opened */
-    const weir_entry *member; /* of an archive, which the path names; NULL = none */
-    int64_t timeout_ns; /* longest time without data from a URL; headers and redirections are not data; ≤ 0 = none */
-    unsigned allow;     /* WEIR_ALLOW_… */
-    const char *ca_file;     /* NULL = the system's certificates; of the config */
-    bool is_read_again;      /* it may be opened again: the data of a pipe is kept */
-    uint64_t max_pipe_bytes; /* limit of that (0 = WEIR_INPUT_PIPE_BYTES) */
-    weir_local_host host;    /* with its io_thread set */
+    const weir_bytes *bytes;         /* NULL = the path is opened */
+    const weir_entry *member;        /* of an archive, which the path names; NULL = none */
+    const weir_input_config *config; /* a whole copy; headers and redirections are no data of a URL */
+    bool is_read_again;              /* it may be opened again: the data of a pipe is kept */
+    weir_local_host host;            /* with the same config */
     /* a version that need not be read: weir__input_open() returns WEIR_SKIP if the URL still leads to it (NULL = none) */
     const weir_url_version *known;
 

@@ -50,7 +50,8 @@ static int open_directly(const char *path, int descriptor, int flags, struct sta
 /* Starts the separate thread, where one is needed. */
 static int choose_thread(weir_local_file *file, weir_local_host *host, const char *path, weir_error *error)
 {
-    bool is_needed = host && path && host->io_thread >= 0 && (host->io_thread > 0 || weir__io_is_remote(path));
+    int32_t wanted = host && host->config ? host->config->io_thread : 0;
+    bool is_needed = host && path && wanted >= 0 && (wanted > 0 || weir__io_is_remote(path));
     if (!is_needed)
         return WEIR_OK;
     host->io = host->io ? host->io : weir__io_thread_start();

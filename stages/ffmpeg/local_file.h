@@ -14,6 +14,7 @@
 
 #include <libavformat/avio.h>
 
+#include <weir/input_config.h>
 #include <weir/status.h>
 
 #include "common/sibling.h"
@@ -21,7 +22,7 @@
 
 /* The thread for calls that may block for ever; kept from file to file. All-zero is valid. */
 typedef struct weir_local_host {
-    int io_thread; /* as weir_video_config.io_thread */
+    const weir_input_config *config; /* its io_thread says when (NULL = the default) */
     weir_io_thread *io;
 } weir_local_host;
 

@@ -9,9 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stages/config/decoder_fields.h"
+#include "stages/config/input_fields.h"
+#include "stages/config/picture_fields.h"
 #include "stages/decoder/decoder.h"
 #include "stages/decoder/task_parts.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/image/image_stage.h"
 #include "stages/scale/rotate.h"
 #include "stages/scale/scaler.h"
 #include "stages/video/frame_buffer.h"
@@ -25,49 +29,58 @@ typedef struct image_worker {
     weir_task *task; /* the running one */
 } image_worker;
 
-/* The config for the code shared with the video stage. */
-static weir_video_config video_config_of(const weir_image_config *image)
-{
-    return (weir_video_config){
-        .width = image->width,
-        .height = image->height,
-        .resize = image->resize,
-        .pixel = image->pixel,
-        .layout = image->layout,
-        .scaler = image->scaler,
-        .no_autorotate = image->no_autorotate,
-        .max_pixels = image->max_pixels,
-        .max_decoder_bytes = image->max_decoder_bytes,
-        .max_all_decoder_bytes = image->max_all_decoder_bytes,
-        .allow = image->allow,
-        .ca_file = image->ca_file,
-        .io_thread = image->io_thread,
-        .io_timeout_ns = image->io_timeout_ns,
-        .lowres = image->lowres,
-    };
-}
+#define IMAGE_FIELDS(FIELD, type) \
+    FIELD(type, input, CONFIG, &weir__input_fields, input_size) \
+    FIELD(type, input_size, OURS, 0, 0) \
+    FIELD(type, decoder, CONFIG, &weir__decoder_fields, decoder_size) \
+    FIELD(type, decoder_size, OURS, 0, 0) \
+    FIELD(type, picture, CONFIG, &weir__picture_fields, picture_size) \
+    FIELD(type, picture_size, OURS, 0, 0) \
+    FIELD(type, max_file_bytes, UNSIGNED, 0, UINT64_MAX)
+
+DEFINE_STRUCT_RULES(weir__image_fields, weir_image_config, "weir_image_config", IMAGE_FIELDS);
 
 static void image_config_free(void *config)
 {
     weir_image_config *image = config;
-    weir__input_config_free(&image->ca_file);
+    weir__input_config_free(image->input);
+    weir__decoder_config_free(image->decoder);
+    weir__picture_config_free(image->picture);
+}
+
+static int check_no_filter(const weir_picture_config *picture, weir_error *error)
+{
+    return picture->filter
+               ? weir_error_set(error, WEIR_EINVAL, 0, "filter \"%s\": still images have none", picture->filter)
+               : WEIR_OK;
 }
 
 static int image_config_init(void *config, weir_error *error)
 {
     weir_image_config *image = config;
-    weir_video_config video = video_config_of(image);
-    int rc = weir__video_config_check(&video, error);
+    int rc = weir__input_config_own(&image->input, &image->input_size, error);
     if (rc != WEIR_OK)
         return rc;
-    image->max_pixels = video.max_pixels;
-    image->max_decoder_bytes = video.max_decoder_bytes;
-    image->max_all_decoder_bytes = video.max_all_decoder_bytes;
-    image->io_timeout_ns = video.io_timeout_ns;
-    image->ca_file = video.ca_file;
+    rc = weir__decoder_config_own(&image->decoder, &image->decoder_size, error);
+    if (rc != WEIR_OK)
+        goto no_decoder;
+    rc = weir__picture_config_own(&image->picture, &image->picture_size, error);
+    if (rc != WEIR_OK)
+        goto no_picture;
+    rc = check_no_filter(image->picture, error);
+    if (rc != WEIR_OK)
+        goto with_filter;
     if (image->max_file_bytes == 0)
         image->max_file_bytes = UINT64_C(256) << 20;
+    weir__ffmpeg_log_install();
     return WEIR_OK;
+with_filter:
+    weir__picture_config_free(image->picture);
+no_picture:
+    weir__decoder_config_free(image->decoder);
+no_decoder:
+    weir__input_config_free(image->input);
+    return rc;
 }
 
 static bool is_image_stopped(void *self)
@@ -85,8 +98,12 @@ static int image_worker_init(void *self, const void *config, weir_task *task)
 {
     image_worker *worker = self;
     const weir_image_config *image = config;
-    weir_video_config video = video_config_of(image);
-    worker->decoder = weir__video_decoder(&video, is_image_stopped, worker);
+    worker->decoder = (weir_decoder){
+        .should_stop = is_image_stopped,
+        .self = worker,
+        .config = image->decoder,
+        .input.config = image->input,
+    };
     if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
         weir__decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -109,22 +126,23 @@ static bool is_damaged(const image_worker *worker)
 }
 
 /* Scales the decoded picture into a result. */
-static int make_result(image_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
+static int make_result(image_worker *worker, const weir_picture_config *wanted, weir_frames **frames,
+                       weir_error *error)
 {
     weir_decoder *decoder = &worker->decoder;
     const AVFrame *picture = decoder->frame;
-    weir_frames_builder builder = { 0 };
+    weir_frames_builder builder = { .max_bytes = UINT64_MAX };
     uint8_t *data;
     int64_t start_ns = weir_clock_ns();
-    int rc = video->no_autorotate ? WEIR_OK
-                                  : weir__rotator_run(&worker->rotator, decoder->stream, picture, &picture, error);
+    int rc = wanted->no_autorotate ? WEIR_OK
+                                   : weir__rotator_run(&worker->rotator, decoder->stream, picture, &picture, error);
     if (rc != WEIR_OK)
         return rc;
 
-    int width = video->width ? (int)video->width : picture->width;
-    int height = video->height ? (int)video->height : picture->height;
-    weir__scaler_set(&worker->scaler, video, width, height);
-    rc = weir__frames_begin(&builder, video, (uint32_t)width, (uint32_t)height, 1, error);
+    int width = wanted->width ? (int)wanted->width : picture->width;
+    int height = wanted->height ? (int)wanted->height : picture->height;
+    weir__scaler_set(&worker->scaler, wanted, width, height);
+    rc = weir__frames_begin(&builder, wanted, (uint32_t)width, (uint32_t)height, 1, error);
     if (rc == WEIR_OK)
         rc = weir__frames_next(&builder, &data, error);
     if (rc == WEIR_OK)
@@ -153,10 +171,8 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
 {
     const weir_image_config *image = weir_task_config(worker->task);
     weir_decoder *decoder = &worker->decoder;
-    weir_video_config video = video_config_of(image);
     weir_bytes *loaded = NULL;
     int rc = WEIR_OK;
-    video.max_bytes = UINT64_MAX;
     if (!decoder->input.bytes) {
         AVIOInterruptCB asker = { .callback = interrupt_image, .opaque = worker };
         rc = weir__input_load(&decoder->input, path, image->max_file_bytes, asker, &loaded, error);
@@ -169,7 +185,7 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
     if (rc == WEIR_EOF)
         rc = weir__decoder_fail_empty(decoder, "no picture: the file is truncated", error);
     if (rc == WEIR_OK)
-        rc = make_result(worker, &video, frames, error);
+        rc = make_result(worker, image->picture, frames, error);
     weir__decoder_close(decoder);
     weir_bytes_free(loaded);
     return rc;

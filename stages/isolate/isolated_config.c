@@ -6,31 +6,101 @@
 
 #include <weir/audio.h>
 #include <weir/image.h>
+#include <weir/struct_copy.h>
 #include <weir/video.h>
+
+#include "stages/audio/audio_stage.h"
+#include "stages/config/input_fields.h"
+#include "stages/image/image_stage.h"
+#include "stages/video/video_stage.h"
 
 const weir_op *const weir__isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
 
-/* What the configs point to: each to ca_file, that of the video stage to more. */
+static const struct_rules *const own_fields[] = { &weir__video_fields, &weir__image_fields,
+                                                  &weir__audio_config_fields };
 
-const char **weir__isolated_ca_file(const weir_op *op, void *config)
+/* The table of the config's fields; NULL = it is one of a user's operation, which points to nothing. */
+static const struct_rules *fields_of(const weir_op *op)
 {
-    if (op == &weir_video_decode)
-        return &((weir_video_config *)config)->ca_file;
-    if (op == &weir_image_decode)
-        return &((weir_image_config *)config)->ca_file;
-    return op == &weir_audio_decode ? &((weir_audio_config *)config)->ca_file : NULL;
+    for (size_t i = 0; weir__isolated_own_ops[i]; i++)
+        if (op == weir__isolated_own_ops[i])
+            return own_fields[i];
+    return NULL;
+}
+
+/* -- to the child: a struct, without its pointers, and then what each of them points to */
+
+static void put_pointers(isolated_message *message, const struct_rules *rules, const char *from);
+
+static bool put_presence(isolated_message *message, const void *pointer)
+{
+    bool is_there = pointer;
+    weir__isolated_put(message, &is_there, sizeof is_there);
+    return is_there;
 }
 
 static void put_list(isolated_message *message, const int64_t *values, size_t num_values)
 {
-    weir__isolated_put(message, values, values ? num_values * sizeof *values : 0);
+    if (put_presence(message, values))
+        weir__isolated_put(message, values, num_values * sizeof *values);
 }
 
-static const int64_t *get_list(isolated_message *message, bool has_values, size_t num_values)
+/* The program may know fewer fields of it. */
+static void put_inner(isolated_message *message, const struct_rules *rules, const void *given, size_t given_size)
 {
-    if (!has_values || num_values > message->head.body_bytes)
+    void *config = put_presence(message, given) ? malloc(rules->size_bytes) : NULL;
+    if (!given)
+        return;
+    if (!config || weir_struct_copy(config, rules->size_bytes, given, given_size, rules->name, NULL) != WEIR_OK) {
+        message->is_bad = true;
+    } else {
+        weir__isolated_put_struct(message, rules, config);
+        put_pointers(message, rules, config);
+    }
+    free(config);
+}
+
+static void put_pointers(isolated_message *message, const struct_rules *rules, const char *from)
+{
+    for (size_t i = 0; i < rules->num_fields; i++) {
+        const field_rule *rule = &rules->fields[i];
+        const char *field = from + rule->offset;
+        const void *pointer = weir__rule_pointer(rule, field);
+        if (rule->kind == FIELD_STRUCT)
+            put_pointers(message, rule->inner, field);
+        else if (rule->kind == FIELD_STRING)
+            weir__isolated_put_text(message, pointer);
+        else if (rule->kind == FIELD_LIST)
+            put_list(message, pointer, weir__rule_count(rule, from));
+        else if (rule->kind == FIELD_CONFIG)
+            put_inner(message, rule->inner, pointer, weir__rule_count(rule, from));
+    }
+}
+
+void weir__isolated_put_config(isolated_message *message, const weir_op *op, const void *config)
+{
+    const struct_rules *rules = fields_of(op);
+    weir__isolated_put(message, &op->config_size, sizeof op->config_size);
+    if (!rules) {
+        weir__isolated_put(message, config, op->config_size);
+        return;
+    }
+    assert(config); /* no operation of ours runs without one */
+    weir__isolated_put_struct(message, rules, config);
+    put_pointers(message, rules, config);
+}
+
+/* -- in the child */
+
+static void get_pointers(isolated_message *message, const struct_rules *rules, char *to);
+
+static const int64_t *get_list(isolated_message *message, size_t num_values)
+{
+    bool is_there;
+    if (!weir__isolated_get(message, &is_there, sizeof is_there) || !is_there)
         return NULL;
-    int64_t *values = malloc(num_values * sizeof *values + 1);
+    size_t left = (size_t)message->head.body_bytes - message->position;
+    int64_t *values = num_values <= left / sizeof *values ? malloc(num_values * sizeof *values + 1) : NULL;
     if (!values)
         message->is_bad = true;
     else
@@ -38,51 +108,61 @@ static const int64_t *get_list(isolated_message *message, bool has_values, size_
     return values;
 }
 
-static void put_video_pointers(isolated_message *message, const weir_video_config *video)
+static void *get_inner(isolated_message *message, const struct_rules *rules)
 {
-    assert(video); /* no operation of such a config runs without one */
-    weir__isolated_put_text(message, video->filter);
-    put_list(message, video->sampling.indices, video->sampling.num_indices);
-    put_list(message, video->sampling.times_ns, video->sampling.num_times);
+    bool is_there;
+    if (!weir__isolated_get(message, &is_there, sizeof is_there) || !is_there)
+        return NULL;
+    void *config = calloc(1, rules->size_bytes);
+    if (!config)
+        message->is_bad = true;
+    else if (weir__isolated_get_struct(message, rules, config))
+        get_pointers(message, rules, config);
+    return config;
 }
 
-static void get_video_pointers(isolated_message *message, weir_video_config *video)
+static void get_pointers(isolated_message *message, const struct_rules *rules, char *to)
 {
-    weir_sampling *sampling = &video->sampling;
-    video->filter = weir__isolated_get_text(message);
-    sampling->indices = get_list(message, sampling->indices, sampling->num_indices);
-    sampling->times_ns = get_list(message, sampling->times_ns, sampling->num_times);
-}
-
-void weir__isolated_put_config(isolated_message *message, const weir_op *op, const void *config)
-{
-    weir__isolated_put(message, &op->config_size, sizeof op->config_size);
-    weir__isolated_put(message, config, op->config_size);
-    const char **ca_file = weir__isolated_ca_file(op, (void *)(uintptr_t)config);
-    if (ca_file)
-        weir__isolated_put_text(message, *ca_file);
-    if (op == &weir_video_decode)
-        put_video_pointers(message, config);
+    for (size_t i = 0; i < rules->num_fields && !message->is_bad; i++) {
+        const field_rule *rule = &rules->fields[i];
+        char *field = to + rule->offset;
+        if (rule->kind == FIELD_STRUCT) {
+            get_pointers(message, rule->inner, field);
+        } else if (rule->kind == FIELD_STRING) {
+            weir__rule_point(rule, to, weir__isolated_get_text(message), 0);
+        } else if (rule->kind == FIELD_LIST) {
+            size_t num_values = weir__rule_count(rule, to);
+            weir__rule_point(rule, to, get_list(message, num_values), num_values);
+        } else if (rule->kind == FIELD_CONFIG) {
+            weir__rule_point(rule, to, get_inner(message, rule->inner), rule->inner->size_bytes);
+        }
+    }
 }
 
 void *weir__isolated_get_config(isolated_message *message, const weir_op *op)
 {
+    const struct_rules *rules = fields_of(op);
     size_t config_size;
     weir__isolated_get(message, &config_size, sizeof config_size);
     void *config = config_size == op->config_size ? calloc(1, config_size + 1) : NULL;
-    if (!config) {
+    if (!config)
         message->is_bad = true;
-        return NULL;
-    }
-    const char **ca_file = weir__isolated_ca_file(op, config);
-    bool is_whole = weir__isolated_get(message, config, config_size);
-    if (is_whole && ca_file)
-        *ca_file = weir__isolated_get_text(message);
-    if (is_whole && op == &weir_video_decode)
-        get_video_pointers(message, config);
+    else if (!rules)
+        weir__isolated_get(message, config, config_size);
+    else if (weir__isolated_get_struct(message, rules, config))
+        get_pointers(message, rules, config);
     if (!message->is_bad)
         return config;
     free(config);
+    return NULL;
+}
+
+const weir_input_config *weir__isolated_input(const weir_op *op, const void *config)
+{
+    const struct_rules *rules = fields_of(op);
+    for (size_t i = 0; rules && i < rules->num_fields; i++)
+        if (rules->fields[i].inner == &weir__input_fields)
+            return weir__rule_pointer(&rules->fields[i], (const char *)config + rules->fields[i].offset);
     return NULL;
 }
 
@@ -93,22 +173,22 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
     if (op == &weir_video_decode) {
         const weir_video_config *video = config;
         return (isolated_shape){ true,
-                                 .width = video->width,
-                                 .height = video->height,
+                                 .width = video->picture->width,
+                                 .height = video->picture->height,
                                  .chunk_frames = video->chunk_frames,
                                  .max_frames = video->max_frames,
                                  .max_bytes = video->max_bytes,
-                                 .pixel = video->pixel,
-                                 .layout = video->layout };
+                                 .pixel = video->picture->pixel,
+                                 .layout = video->picture->layout };
     }
     if (op == &weir_image_decode) {
         const weir_image_config *image = config;
         return (isolated_shape){ true,
-                                 .width = image->width,
-                                 .height = image->height,
+                                 .width = image->picture->width,
+                                 .height = image->picture->height,
                                  .max_frames = 1,
-                                 .pixel = image->pixel,
-                                 .layout = image->layout };
+                                 .pixel = image->picture->pixel,
+                                 .layout = image->picture->layout };
     }
     if (op == &weir_audio_decode) {
         const weir_audio_config *audio = config;

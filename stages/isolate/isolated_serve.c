@@ -345,8 +345,8 @@ static int configure_pipeline(isolated_message *message, const weir_op *const *o
     if (!config)
         return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
     sandbox = (sandbox_kind)message->head.sandbox;
-    const char **ca_file = weir__isolated_ca_file(inner, config);
-    weir__sandbox_limit_thread(sandbox, ca_file ? *ca_file : NULL);
+    const weir_input_config *input = weir__isolated_input(inner, config);
+    weir__sandbox_limit_thread(sandbox, input ? input->ca_file : NULL);
     weir_log_set_function(send_log, NULL);
     weir_log_set_level((weir_log_level)message->head.status);
     int rc = build_pipeline(inner->config_size ? config : NULL, pipeline, error);

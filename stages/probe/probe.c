@@ -10,6 +10,8 @@
 
 #include <weir/clock.h>
 
+#include "stages/config/decoder_fields.h"
+#include "stages/config/input_fields.h"
 #include "stages/decoder/decoder.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/reader/packet_table.h"
@@ -37,7 +39,8 @@ void weir_probe_result_release(void *data, void *self)
 static void probe_config_free(void *config)
 {
     weir_probe_config *probe = config;
-    weir__input_config_free(&probe->ca_file);
+    weir__input_config_free(probe->input);
+    weir__decoder_config_free(probe->decoder);
 }
 
 static int probe_config_init(void *config, weir_error *error)
@@ -45,14 +48,14 @@ static int probe_config_init(void *config, weir_error *error)
     weir_probe_config *probe = config;
     if ((unsigned)probe->check > WEIR_PROBE_ALL)
         return weir_error_set(error, WEIR_EINVAL, 0, "check %d is none of WEIR_PROBE_…", (int)probe->check);
-    if (probe->io_timeout_ns == 0)
-        probe->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    if (probe->max_pixels == 0)
-        probe->max_pixels = UINT64_C(1) << 26;
-    if (probe->max_all_decoder_bytes == 0)
-        probe->max_all_decoder_bytes = weir__frame_memory_default_all();
+    int rc = weir__input_config_own(&probe->input, &probe->input_size, error);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = weir__decoder_config_own(&probe->decoder, &probe->decoder_size, error);
+    if (rc != WEIR_OK)
+        weir__input_config_free(probe->input);
     weir__ffmpeg_log_install();
-    return weir__input_config_init(probe->allow, &probe->ca_file, error);
+    return rc;
 }
 
 static bool is_probe_stopped(void *self)
@@ -68,9 +71,8 @@ static int probe_worker_init(void *self, const void *config, weir_task *task)
     worker->decoder = (weir_decoder){
         .should_stop = is_probe_stopped,
         .self = worker,
-        .max_pixels = probe->max_pixels > INT32_MAX ? INT32_MAX : (int64_t)probe->max_pixels,
-        .memory = { .max_bytes = probe->max_decoder_bytes, .max_all_bytes = probe->max_all_decoder_bytes },
-        .input = { .timeout_ns = probe->io_timeout_ns, .allow = probe->allow, .ca_file = probe->ca_file },
+        .config = probe->decoder,
+        .input.config = probe->input,
     };
     if (weir__decoder_init(&worker->decoder) == WEIR_OK)
         return WEIR_OK;

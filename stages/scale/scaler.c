@@ -121,8 +121,8 @@ typedef struct plane {
 
 static int num_planes(const weir_scaler *scaler)
 {
-    bool is_single = scaler->pixel == WEIR_PIXEL_GRAY8 ||
-                     (scaler->pixel == WEIR_PIXEL_RGB24 && scaler->layout == WEIR_LAYOUT_NHWC);
+    bool is_single = scaler->picture->pixel == WEIR_PIXEL_GRAY8 ||
+                     (scaler->picture->pixel == WEIR_PIXEL_RGB24 && scaler->picture->layout == WEIR_LAYOUT_NHWC);
     return is_single ? 1 : 3;
 }
 
@@ -130,16 +130,16 @@ static plane output_plane(const weir_scaler *scaler, uint8_t *out, int index)
 {
     plane p = { .data = out, .pixel_bytes = 1, .width = scaler->width, .height = scaler->height };
     size_t num_pixels = (size_t)scaler->width * (size_t)scaler->height;
-    if (scaler->pixel == WEIR_PIXEL_YUV420P && index > 0) {
+    if (scaler->picture->pixel == WEIR_PIXEL_YUV420P && index > 0) {
         p.shift = 1;
         p.black = 128;
         p.width = half_of(p.width);
         p.height = half_of(p.height);
         p.data += num_pixels + (size_t)(index - 1) * (size_t)p.width * (size_t)p.height;
-    } else if (scaler->pixel == WEIR_PIXEL_YUV420P) {
+    } else if (scaler->picture->pixel == WEIR_PIXEL_YUV420P) {
         p.black = weir__scaling_is_full_range(&scaler->scaling) ? 0 : 16;
     } else {
-        p.pixel_bytes = num_planes(scaler) == 1 && scaler->pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
+        p.pixel_bytes = num_planes(scaler) == 1 && scaler->picture->pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
         p.data += (size_t)index * num_pixels;
     }
     p.stride = p.width * p.pixel_bytes;
@@ -190,17 +190,6 @@ static void pad_picture(const weir_scaler *scaler, uint8_t *out)
 
 /* ---- choice ------------------------------------------------------------------------------------------------ */
 
-int weir__scaler_check(const weir_video_config *video, weir_error *error)
-{
-    if ((unsigned)video->pixel > WEIR_PIXEL_YUV420P)
-        return weir_error_set(error, WEIR_EINVAL, 0, "pixel %d is invalid; use WEIR_PIXEL_…", (int)video->pixel);
-    if ((unsigned)video->layout > WEIR_LAYOUT_NCHW)
-        return weir_error_set(error, WEIR_EINVAL, 0, "layout %d is invalid; use WEIR_LAYOUT_…", (int)video->layout);
-    if ((unsigned)video->scaler > WEIR_SCALER_FAST)
-        return weir_error_set(error, WEIR_EINVAL, 0, "scaler %d is invalid; use WEIR_SCALER_…", (int)video->scaler);
-    return WEIR_OK;
-}
-
 /* The default: ours, which is faster and more accurate than swscale on CPUs with kernels of their own, and swscale where
    nothing is scaled, as it has special loops for that. */
 static bool is_fast_by_default(const weir_scaling *scaling)
@@ -222,17 +211,14 @@ void weir__scaler_describe(const weir_scaler *scaler, weir_frames *frames)
     frames->full_range = weir__scaling_is_full_range(&scaler->scaling);
 }
 
-void weir__scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height)
+void weir__scaler_set(weir_scaler *scaler, const weir_picture_config *picture, int width, int height)
 {
-    if (scaler->width == width && scaler->height == height)
+    if (scaler->picture == picture && scaler->width == width && scaler->height == height)
         return;
     weir__scaler_reset(scaler);
     scaler->width = width;
     scaler->height = height;
-    scaler->resize = video->resize;
-    scaler->pixel = video->pixel;
-    scaler->layout = video->layout;
-    scaler->kind = video->scaler;
+    scaler->picture = picture;
 }
 
 void weir__scaler_reset(weir_scaler *scaler)
@@ -246,8 +232,8 @@ void weir__scaler_reset(weir_scaler *scaler)
 
 static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
 {
-    weir_fit fit = weir__scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
-    if (scaler->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample must not be split */
+    weir_fit fit = weir__scaler_fit(scaler->picture->resize, in->width, in->height, scaler->width, scaler->height);
+    if (scaler->picture->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample must not be split */
         fit.x = fit.x >= 0 ? fit.x & ~1 : -(-fit.x & ~1);
         fit.y = fit.y >= 0 ? fit.y & ~1 : -(-fit.y & ~1);
     }
@@ -268,8 +254,8 @@ static weir_scaling scaling_of(const weir_scaler *scaler, const AVFrame *in, con
         .window_y = FFMAX(-fit->y, 0),
         .window_width = FFMIN(fit->width, scaler->width),
         .window_height = FFMIN(fit->height, scaler->height),
-        .pixel = scaler->pixel,
-        .layout = scaler->layout,
+        .pixel = scaler->picture->pixel,
+        .layout = scaler->picture->layout,
     };
 }
 
@@ -282,7 +268,7 @@ static int prepare_scaler(weir_scaler *scaler, const AVFrame *in, weir_error *er
         return WEIR_OK;
 
     weir__scaler_reset(scaler);
-    const weir_scaler_op *op = choose_scaler(scaler->kind, &scaling);
+    const weir_scaler_op *op = choose_scaler(scaler->picture->scaler, &scaling);
     weir_error refusal = { 0 };
     int rc = op->open(&scaler->state, &scaling, &refusal);
     if (rc == WEIR_EUNSUPPORTED && op != &weir__scaler_exact) {
@@ -308,7 +294,7 @@ int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_
         return rc;
     weir_planes planes = output_window(scaler, out);
     rc = scaler->op->run(scaler->state, in, &planes, error);
-    if (rc == WEIR_OK && scaler->resize == WEIR_RESIZE_PAD)
+    if (rc == WEIR_OK && scaler->picture->resize == WEIR_RESIZE_PAD)
         pad_picture(scaler, out);
     return rc;
 }

@@ -13,6 +13,7 @@
 
 #include <libavutil/frame.h>
 
+#include <weir/picture_config.h>
 #include <weir/status.h>
 #include <weir/video.h>
 
@@ -75,10 +76,7 @@ typedef struct weir_scaler {
     /* immutable after weir__scaler_set() */
     int width;
     int height;
-    weir_resize resize;
-    weir_pixel pixel;
-    weir_layout layout;
-    weir_scaler_kind kind;
+    const weir_picture_config *picture;
 
     /* for pictures like the last one; recreated for another kind */
     const weir_scaler_op *op; /* NULL = none yet */
@@ -88,17 +86,15 @@ typedef struct weir_scaler {
     AVFrame *source; /* a copy of the source, where it cannot be read as it is; NULL = none */
 } weir_scaler;
 
-/* Checks the scaler's options, for this build. WEIR_OK, or the failure with *error filled. */
-int weir__scaler_check(const weir_video_config *video, weir_error *error);
-
 /* How a picture of that size is fitted. Both sides are at least one pixel. */
 weir_fit weir__scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height);
 
 /* The bytes of one picture of the result, all planes together. */
 WEIR_SIBLING_API size_t weir__scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height);
 
-/* Sets the output for the following pictures, as configured. *scaler must be all-zero the first time. */
-void weir__scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height);
+/* Sets the output for the following pictures, as configured; the config outlives the scaler. *scaler must be all-zero the first
+   time. */
+void weir__scaler_set(weir_scaler *scaler, const weir_picture_config *picture, int width, int height);
 
 /* `out` has weir__scaler_picture_bytes() and the slack. WEIR_OK, or the failure with *error filled. */
 int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error);

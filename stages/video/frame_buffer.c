@@ -87,14 +87,11 @@ static uint32_t channels_of(weir_pixel pixel)
     return 3;
 }
 
-int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
-                       uint64_t expected_frames, weir_error *error)
+int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *picture, uint32_t width,
+                       uint32_t height, uint64_t expected_frames, weir_error *error)
 {
-    uint64_t max_bytes = video->max_bytes;
-    *builder = (weir_frames_builder){
-        .frame_bytes = weir__scaler_picture_bytes(video->pixel, width, height),
-        .max_bytes = max_bytes,
-    };
+    uint64_t max_bytes = builder->max_bytes;
+    builder->frame_bytes = weir__scaler_picture_bytes(picture->pixel, width, height);
     if (builder->frame_bytes > max_bytes)
         return fail_max_bytes(builder, error);
 
@@ -112,9 +109,9 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *vi
     }
     builder->frames->width = width;
     builder->frames->height = height;
-    builder->frames->channels = channels_of(video->pixel);
-    builder->frames->pixel = video->pixel;
-    builder->frames->layout = video->layout;
+    builder->frames->channels = channels_of(picture->pixel);
+    builder->frames->pixel = picture->pixel;
+    builder->frames->layout = picture->layout;
     builder->frames->frame_bytes = builder->frame_bytes;
     return WEIR_OK;
 }

@@ -8,14 +8,14 @@
 typedef struct weir_frames_builder {
     weir_frames *frames; /* NULL = not begun */
     size_t frame_bytes;
-    size_t max_frames; /* capacity */
-    uint64_t max_bytes;
+    size_t max_frames;  /* capacity */
+    uint64_t max_bytes; /* of the result; set before weir__frames_begin() */
 } weir_frames_builder;
 
 /* Begins a result of frames of that size, stored as configured, with room for the expected number of them (0 =
    unknown). WEIR_OK, or the failure with *error filled. */
-int weir__frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
-                       uint64_t expected_frames, weir_error *error);
+int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *picture, uint32_t width,
+                       uint32_t height, uint64_t expected_frames, weir_error *error);
 
 /* Memory for one more frame, in *data, followed by WEIR_SCALER_SLACK_BYTES; weir__frames_commit() adds it to the
    result. */

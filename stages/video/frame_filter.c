@@ -4,28 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int weir__frame_filter_config_init(weir_video_config *video, weir_error *error)
+void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_picture_config *picture)
 {
-    if (!video->filter || !video->filter[0]) {
-        video->filter = NULL;
-        return WEIR_OK;
-    }
-    int rc = weir__filter_check(video->filter, error);
-    if (rc != WEIR_OK)
-        return rc;
-    video->filter = strdup(video->filter);
-    return video->filter ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-void weir__frame_filter_config_free(weir_video_config *video)
-{
-    free((char *)video->filter);
-    video->filter = NULL;
-}
-
-void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video)
-{
-    *frame_filter = (weir_frame_filter){ .is_coded = video->no_autorotate, .filter.description = video->filter };
+    *frame_filter = (weir_frame_filter){ .is_coded = picture->no_autorotate, .filter.description = picture->filter };
 }
 
 int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,

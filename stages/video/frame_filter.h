@@ -10,8 +10,8 @@
 
 #include <libavformat/avformat.h>
 
+#include <weir/picture_config.h>
 #include <weir/status.h>
-#include <weir/video.h>
 
 #include "stages/scale/rotate.h"
 #include "stages/video/filter_graph.h"
@@ -31,12 +31,8 @@ typedef struct weir_frame_filter {
     bool is_ended;      /* the input has ended */
 } weir_frame_filter;
 
-/* Checks the options of this step, and copies their strings. WEIR_OK, or the failure with *error filled. */
-int weir__frame_filter_config_init(weir_video_config *video, weir_error *error);
-void weir__frame_filter_config_free(weir_video_config *video);
-
 /* As configured; the configuration must outlive it. */
-void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video);
+void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_picture_config *picture);
 
 /* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs;
    NULL marks the end. Only after weir__frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error

@@ -70,31 +70,6 @@ static bool is_video_stopped(void *self)
     return weir_task_should_stop(worker->task);
 }
 
-weir_decoder weir__video_decoder(const weir_video_config *video, bool (*should_stop)(void *self), void *self)
-{
-    static const enum AVDiscard unfiltered[] = {
-        [WEIR_LOOP_FILTER_ALL] = AVDISCARD_DEFAULT,
-        [WEIR_LOOP_FILTER_REFERENCES] = AVDISCARD_NONREF,
-        [WEIR_LOOP_FILTER_KEYFRAMES] = AVDISCARD_NONKEY,
-        [WEIR_LOOP_FILTER_NONE] = AVDISCARD_ALL,
-    };
-    return (weir_decoder){
-        .should_stop = should_stop,
-        .self = self,
-        .max_pixels = (int64_t)video->max_pixels,
-        .stream_number = video->stream,
-        .memory = { .max_bytes = video->max_decoder_bytes, .max_all_bytes = video->max_all_decoder_bytes },
-        .skip_loop_filter = unfiltered[video->loop_filter],
-        .flags2 = video->fast_decode ? AV_CODEC_FLAG2_FAST : 0,
-        .lowres = video->lowres,
-        .input = { .timeout_ns = video->io_timeout_ns,
-                   .allow = video->allow,
-                   .ca_file = video->ca_file,
-                   .max_pipe_bytes = video->max_pipe_bytes,
-                   .host.io_thread = video->io_thread },
-    };
-}
-
 static int init_sound(video_worker *worker, const weir_audio_config *audio, weir_task *task)
 {
     worker->audio = calloc(1, weir_audio_decode.worker_size);
@@ -111,7 +86,13 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 {
     video_worker *worker = self;
     const weir_video_config *video = config;
-    worker->decoder = weir__video_decoder(video, is_video_stopped, worker);
+    worker->decoder = (weir_decoder){
+        .should_stop = is_video_stopped,
+        .self = worker,
+        .config = video->decoder,
+        .stream_number = video->stream,
+        .input.config = video->input,
+    };
     if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
         weir__decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -121,7 +102,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
         weir__decoder_free(&worker->decoder);
         return rc;
     }
-    weir__frame_filter_init(&worker->frame_filter, video);
+    weir__frame_filter_init(&worker->frame_filter, video->picture);
     worker->reader = (weir_frame_reader){
         .decoder = &worker->decoder,
         .sampling = &worker->sampling,
@@ -186,12 +167,13 @@ static uint64_t expected_frames(const video_worker *worker, const weir_video_con
 static int begin_frames(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                         weir_error *error)
 {
+    const weir_picture_config *wanted = video->picture;
     if (worker->width == 0) {
-        worker->width = video->width ? (int)video->width : worker->picture->width;
-        worker->height = video->height ? (int)video->height : worker->picture->height;
+        worker->width = wanted->width ? (int)wanted->width : worker->picture->width;
+        worker->height = wanted->height ? (int)wanted->height : worker->picture->height;
     }
-    weir__scaler_set(&worker->scaler, video, worker->width, worker->height);
-    int rc = weir__frames_begin(builder, video, (uint32_t)worker->width, (uint32_t)worker->height,
+    weir__scaler_set(&worker->scaler, wanted, worker->width, worker->height);
+    int rc = weir__frames_begin(builder, wanted, (uint32_t)worker->width, (uint32_t)worker->height,
                                 expected_frames(worker, video), error);
     if (rc == WEIR_OK)
         weir__video_describe(&worker->decoder, worker->source_width, worker->source_height, builder->frames);
@@ -308,7 +290,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
 /* A filter may output pictures without end and without input: the reader's limit does not apply. */
 static int check_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    if (video->filter && is_video_stopped(worker))
+    if (video->picture->filter && is_video_stopped(worker))
         return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
     if (worker->num_pictures >= video->max_frames)
         return weir_error_set(error, WEIR_ELIMIT, 0,
@@ -348,8 +330,8 @@ static int check_share(const video_worker *worker, const weir_video_config *vide
                               "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
                               worker->num_frames, expected, video->min_share);
     if (worker->num_pictures == 0)
-        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" dropped all %" PRIu64 " frames", video->filter,
-                              worker->num_frames);
+        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" dropped all %" PRIu64 " frames",
+                              video->picture->filter, worker->num_frames);
     return WEIR_OK;
 }
 
@@ -385,7 +367,7 @@ static int arrange_frames(const video_worker *worker, weir_frames_builder *build
 /* One chunk, or the whole video. WEIR_OK: the item is done. WEIR_MORE: there are more chunks. */
 static int make_chunk(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
 {
-    weir_frames_builder builder = { 0 };
+    weir_frames_builder builder = { .max_bytes = video->max_bytes };
     int rc = fill_chunk(worker, video, &builder, error);
     int arranged = rc == WEIR_OK ? arrange_frames(worker, &builder, error) : WEIR_OK;
     rc = arranged == WEIR_OK ? rc : arranged;
@@ -436,7 +418,7 @@ static int load_video(video_worker *worker, const weir_video_config *video, weir
 {
     weir_input *input = &worker->decoder.input;
     AVIOInterruptCB interrupt = { .callback = is_video_interrupted, .opaque = worker };
-    uint64_t max_bytes = video->max_pipe_bytes ? video->max_pipe_bytes : WEIR_INPUT_PIPE_BYTES;
+    uint64_t max_bytes = video->input->max_pipe_bytes;
     int64_t start_ns = weir_clock_ns();
     int rc = WEIR_OK;
     if (!input->bytes)

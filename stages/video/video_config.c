@@ -1,63 +1,41 @@
 /* The decode stage's options: which can be combined, and what 0 means. */
 #include "stages/video/video_stage.h"
 
-#include <inttypes.h>
+#include <stdlib.h>
 
 #include <weir/struct_copy.h>
 
+#include "stages/config/decoder_fields.h"
+#include "stages/config/input_fields.h"
+#include "stages/config/picture_fields.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/reader/frame_selection.h"
-#include "stages/scale/scaler.h"
-#include "stages/video/frame_filter.h"
+#include "stages/reader/sampling_fields.h"
+#include "stages/video/filter_graph.h"
 
-/* swscale's limit. */
-enum { MAX_SIDE_PIXELS = INT16_MAX };
+#define VIDEO_FIELDS(FIELD, type) \
+    FIELD(type, input, CONFIG, &weir__input_fields, input_size) \
+    FIELD(type, input_size, OURS, 0, 0) \
+    FIELD(type, decoder, CONFIG, &weir__decoder_fields, decoder_size) \
+    FIELD(type, decoder_size, OURS, 0, 0) \
+    FIELD(type, picture, CONFIG, &weir__picture_fields, picture_size) \
+    FIELD(type, picture_size, OURS, 0, 0) \
+    FIELD(type, sampling, STRUCT, &weir__sampling_fields, 0) \
+    FIELD(type, seed, UNSIGNED, 0, UINT64_MAX) \
+    FIELD(type, stream, UNSIGNED, 0, UINT32_MAX) \
+    FIELD(type, chunk_frames, UNSIGNED, 0, UINT32_MAX) \
+    FIELD(type, damage, ENUM, "WEIR_DAMAGE_…", WEIR_DAMAGE_STRICT) \
+    FIELD(type, min_share, REAL, 0, 1) \
+    FIELD(type, max_frames, UNSIGNED, 0, UINT64_MAX) \
+    FIELD(type, max_duration_ns, SIGNED, 0, INT64_MAX) \
+    FIELD(type, max_bytes, UNSIGNED, 0, UINT64_MAX) \
+    FIELD(type, audio, OURS, 0, 0) /* not across processes */ \
+    FIELD(type, audio_size, OURS, 0, 0)
 
-static int pixels_init(weir_video_config *video, weir_error *error)
-{
-    if (video->width > MAX_SIDE_PIXELS || video->height > MAX_SIDE_PIXELS)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "%" PRIu32 "×%" PRIu32 " is too large: at most %d pixels each way", video->width,
-                              video->height, MAX_SIDE_PIXELS);
-    if ((unsigned)video->resize > WEIR_RESIZE_CROP)
-        return weir_error_set(error, WEIR_EINVAL, 0, "resize %d is none of WEIR_RESIZE_…", (int)video->resize);
-    if ((unsigned)video->loop_filter > WEIR_LOOP_FILTER_NONE)
-        return weir_error_set(error, WEIR_EINVAL, 0, "loop_filter %d is none of WEIR_LOOP_FILTER_…",
-                              (int)video->loop_filter);
-    if (video->lowres > WEIR_MAX_LOWRES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "lowres %d: at most %d, an eighth of the width and height",
-                              video->lowres, WEIR_MAX_LOWRES);
-    int rc = weir__scaler_check(video, error);
-    if (rc != WEIR_OK)
-        return rc;
-    if (video->max_pixels == 0)
-        video->max_pixels = UINT64_C(1) << 26;
-    if (video->max_pixels > INT32_MAX)
-        video->max_pixels = INT32_MAX; /* FFmpeg's own limit */
-    if (video->max_bytes == 0)
-        video->max_bytes = UINT64_C(8) << 30;
-    if (video->max_decoder_bytes == 0)
-        video->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
-    if (video->max_all_decoder_bytes == 0)
-        video->max_all_decoder_bytes = weir__frame_memory_default_all();
-    return WEIR_OK;
-}
-
-static int input_init(weir_video_config *video, weir_error *error)
-{
-    if (video->io_timeout_ns == 0)
-        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    return weir__input_config_init(video->allow, &video->ca_file, error);
-}
+DEFINE_STRUCT_RULES(weir__video_fields, weir_video_config, "weir_video_config", VIDEO_FIELDS);
 
 static int sampling_init(weir_video_config *video, weir_error *error)
 {
-    if ((unsigned)video->damage > WEIR_DAMAGE_STRICT)
-        return weir_error_set(error, WEIR_EINVAL, 0, "damage %d is none of WEIR_DAMAGE_…", (int)video->damage);
-    if (!(video->min_share >= 0 && video->min_share <= 1))
-        return weir_error_set(error, WEIR_EINVAL, 0, "min_share %g is not between 0 and 1", video->min_share);
-    if (video->max_duration_ns < 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
     if (video->chunk_frames && !weir_sampling_is_rising(&video->sampling))
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "chunk_frames needs indices or times that increase, and that do not count some from "
@@ -66,19 +44,23 @@ static int sampling_init(weir_video_config *video, weir_error *error)
         video->max_frames = UINT64_C(1) << 22;
     if (video->max_duration_ns == 0)
         video->max_duration_ns = INT64_MAX;
+    if (video->max_bytes == 0)
+        video->max_bytes = UINT64_C(8) << 30;
     return weir__sampling_init(&video->sampling, error);
 }
 
-static int filter_init(weir_video_config *video, weir_error *error)
+static int check_filter(const weir_video_config *video, weir_error *error)
 {
-    bool has_filter = video->filter && video->filter[0];
-    if (has_filter && !weir_sampling_is_rising(&video->sampling))
+    const char *filter = video->picture->filter;
+    if (!filter)
+        return WEIR_OK;
+    if (!weir_sampling_is_rising(&video->sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
             "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
             "count some from the start and some from the end",
-            video->filter);
-    return weir__frame_filter_config_init(video, error);
+            filter);
+    return weir__filter_check(filter, error);
 }
 
 static int audio_init(weir_video_config *video, weir_error *error)
@@ -91,7 +73,7 @@ static int audio_init(weir_video_config *video, weir_error *error)
     if (!own)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int rc = weir_struct_copy(own, sizeof *own, video->audio, video->audio_size, "weir_audio_config", error);
-    own->ca_file = NULL;
+    own->input = NULL;
     if (rc == WEIR_OK)
         rc = weir_audio_decode.config_init(own, error);
     if (rc == WEIR_OK)
@@ -101,36 +83,59 @@ static int audio_init(weir_video_config *video, weir_error *error)
     return rc;
 }
 
+static int own_configs(weir_video_config *video, weir_error *error)
+{
+    int rc = weir__input_config_own(&video->input, &video->input_size, error);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = weir__decoder_config_own(&video->decoder, &video->decoder_size, error);
+    if (rc != WEIR_OK)
+        goto no_decoder;
+    rc = weir__picture_config_own(&video->picture, &video->picture_size, error);
+    if (rc != WEIR_OK)
+        goto no_picture;
+    return WEIR_OK;
+no_picture:
+    weir__decoder_config_free(video->decoder);
+no_decoder:
+    weir__input_config_free(video->input);
+    return rc;
+}
+
+static void free_configs(weir_video_config *video)
+{
+    weir__input_config_free(video->input);
+    weir__decoder_config_free(video->decoder);
+    weir__picture_config_free(video->picture);
+}
+
 int weir__video_config_check(weir_video_config *video, weir_error *error)
 {
-    int rc = pixels_init(video, error);
+    int rc = weir__rules_check(&weir__video_fields, video, error);
     if (rc == WEIR_OK)
-        rc = input_init(video, error);
+        rc = own_configs(video, error);
     if (rc != WEIR_OK)
         return rc;
     rc = sampling_init(video, error);
-    if (rc != WEIR_OK) {
-        weir__input_config_free(&video->ca_file);
-        return rc;
-    }
+    if (rc != WEIR_OK)
+        goto no_sampling;
     weir__ffmpeg_log_install();
-    rc = filter_init(video, error);
-    if (rc == WEIR_OK) {
+    rc = check_filter(video, error);
+    if (rc == WEIR_OK)
         rc = audio_init(video, error);
-        if (rc != WEIR_OK)
-            weir__frame_filter_config_free(video);
-    }
-    if (rc != WEIR_OK) {
-        weir__sampling_free(&video->sampling);
-        weir__input_config_free(&video->ca_file);
-    }
+    if (rc == WEIR_OK)
+        return WEIR_OK;
+    weir__sampling_free(&video->sampling);
+no_sampling:
+    free_configs(video);
     return rc;
 }
 
 void weir__video_config_free(weir_video_config *video)
 {
     weir__sampling_free(&video->sampling);
-    weir__frame_filter_config_free(video);
-    weir__input_config_free(&video->ca_file);
+    free_configs(video);
+    if (video->audio)
+        weir_audio_decode.config_free((void *)(uintptr_t)video->audio);
     free((void *)(uintptr_t)video->audio);
 }

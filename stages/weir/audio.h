@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
+#include <weir/decoder_config.h>
+#include <weir/input_config.h>
 #include <weir/item.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
@@ -25,22 +27,22 @@
 extern "C" {
 #endif
 
-/* Setting this struct to all-zero is equivalent to defaults. */
+/* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_audio_config {
+    /* where the bytes come from and how they are decoded (NULL = the defaults); the sizes are those of the structs. What
+       weir_decoder_config has for pictures is refused */
+    const weir_input_config *input;
+    size_t input_size;
+    const weir_decoder_config *decoder;
+    size_t decoder_size;
+
     uint32_t sample_rate; /* of the result, in Hz; resampled as FFmpeg does (0 = that of the first samples) */
     /* of the result, mixed as FFmpeg does: 1 = mono, 2 = stereo, … (0 = those of the first samples) */
     uint32_t channels;
     bool planar; /* channel by channel: [channels][samples] (default: sample by sample, [samples][channels]) */
 
-    uint32_t allow;  /* this and the following are as in weir_video_config */
-    uint32_t stream; /* the n-th audio stream, counted from 1 (0 = the best) */
-    int32_t io_thread;
-    int64_t io_timeout_ns;
-    uint64_t max_decoder_bytes;
-    uint64_t max_all_decoder_bytes;
-
-    uint64_t max_bytes;  /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
-    const char *ca_file; /* as in weir_video_config */
+    uint32_t stream;    /* the n-th audio stream, counted from 1 (0 = the best) */
+    uint64_t max_bytes; /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
 } weir_audio_config;
 
 /* Decoded samples. One owner at a time; everything in it is freed by weir_audio_free(). */

@@ -16,21 +16,6 @@
 extern "C" {
 #endif
 
-/*
- * Inputs that decode stages refuse unless their config's `allow` has the flag: an untrusted list could
- * use them to wait for ever, or to be read from an untrusted server. Files that name others (HLS, DASH, ffconcat, SDP,
- * patterns) and other protocols than http, https, ftp, sftp, tcp and tls are always refused.
- */
-enum {
-    /* Paths of pipes, terminals and other devices (/dev/stdin), and "pipe:0" for an inherited descriptor. For MP4,
-       GIF and PNG, and where frames are selected, the file is not read from front to back: all data from the pipe is
-       kept in an unnamed temporary file (in TMPDIR, or /tmp). */
-    WEIR_ALLOW_PIPES = 1,
-    /* Servers (https, tls) whose certificate is not trusted, or is of another host. Otherwise it is checked, also after
-       redirections; where FFmpeg cannot check names (with OpenSSL), these protocols are refused. */
-    WEIR_ALLOW_INSECURE = 2,
-};
-
 /* A file's bytes. One owner at a time; weir_bytes_free() frees it and the files in `next`. */
 typedef struct weir_bytes {
     uint8_t *data;

@@ -12,11 +12,14 @@
 #ifndef WEIR_IMAGE_H
 #define WEIR_IMAGE_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weir/bytes.h>
+#include <weir/decoder_config.h>
+#include <weir/input_config.h>
 #include <weir/op.h>
+#include <weir/picture_config.h>
 #include <weir/pipeline.h>
 #include <weir/version.h>
 #include <weir/video.h>
@@ -25,25 +28,17 @@
 extern "C" {
 #endif
 
-/* Setting this struct to all-zero is equivalent to defaults. All fields except max_file_bytes are as in
-   weir_video_config. */
+/* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_image_config {
-    uint32_t width;  /* (0 = that of the picture) */
-    uint32_t height; /* (0 = that of the picture) */
-    weir_resize resize;
-    weir_pixel pixel;
-    weir_layout layout;
-    weir_scaler_kind scaler;
-    bool no_autorotate;      /* by default the camera's orientation (EXIF) is applied */
-    uint64_t max_pixels;     /* of the picture in the file (0 = 2^26) */
+    /* where the bytes come from, how they are decoded, and what is made of them, without a filter (NULL = the defaults); the
+       sizes are those of the structs */
+    const weir_input_config *input;
+    size_t input_size;
+    const weir_decoder_config *decoder;
+    size_t decoder_size;
+    const weir_picture_config *picture;
+    size_t picture_size;
     uint64_t max_file_bytes; /* of a path or URL, which is read into memory (0 = 256 MiB) */
-    uint32_t allow;          /* WEIR_ALLOW_… flags of bytes.h (0 = none) */
-    uint64_t max_decoder_bytes;
-    uint64_t max_all_decoder_bytes;
-    int32_t io_thread;
-    int64_t io_timeout_ns;
-    uint8_t lowres; /* JPEG, for example */
-    const char *ca_file;
 } weir_image_config;
 
 extern WEIR_API const weir_op weir_image_decode;

@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
+#include <weir/decoder_config.h>
+#include <weir/input_config.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
@@ -32,17 +34,16 @@ typedef enum weir_probe_check {
     WEIR_PROBE_ALL,         /* all frames */
 } weir_probe_check;
 
-/* Setting this struct to all-zero is equivalent to defaults. */
+/* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_probe_config {
     weir_probe_check check;
     bool no_packets; /* no table of packets, which has 4 to 5 bytes per frame */
-    /* These are as in weir_video_config. */
-    int64_t io_timeout_ns;
-    uint64_t max_pixels;
-    uint64_t max_decoder_bytes;
-    uint64_t max_all_decoder_bytes;
-    uint32_t allow; /* only WEIR_ALLOW_INSECURE */
-    const char *ca_file;
+    /* where the bytes come from, which is no pipe, and how frames are decoded, if any are (NULL = the defaults); the sizes are
+       those of the structs */
+    const weir_input_config *input;
+    size_t input_size;
+    const weir_decoder_config *decoder;
+    size_t decoder_size;
 } weir_probe_config;
 
 /* One owner at a time; freed with all it holds by weir_probe_result_free(). */

@@ -7,9 +7,12 @@
 #include <weir/bytes.h>
 #include <weir/cache.h>
 #include <weir/collate.h>
+#include <weir/decoder_config.h>
 #include <weir/files.h>
 #include <weir/headspace.h>
 #include <weir/image.h>
+#include <weir/input_config.h>
+#include <weir/picture_config.h>
 #include <weir/probe.h>
 #include <weir/tar.h>
 #include <weir/video.h>

@@ -10,13 +10,13 @@
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
  * FFmpeg's text: WEIR_ENOTFOUND (missing; or a requested frame is beyond its end), WEIR_EACCESS (not readable),
  * WEIR_EUNSUPPORTED (not a file, no video stream, no decoder for it, encrypted, or refused: see
- * weir_video_config.allow), WEIR_EDATA (damaged, or not a video file), WEIR_ELIMIT (over one of the limits max_…),
+ * weir_input_config.allow), WEIR_EDATA (damaged, or not a video file), WEIR_ELIMIT (over one of the limits max_…),
  * WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result if at least one frame is decoded, unless
  * damage or min_share is stricter.
  *
  * Files may be untrusted: the limits below bound the memory and time that a file can cost, and a stop or a deadline
  * interrupts the task within the time it takes to decode one frame. If the kernel does not end a read (a network file
- * system whose server is gone), the separate thread that reads is abandoned: see io_thread. Two things cannot be
+ * system whose server is gone), the separate thread that reads is abandoned: see weir_input_config.io_thread. Two things cannot be
  * interrupted: such a read without a separate thread, and the resolution of a host name. Then weir_pipeline_stop()
  * still returns at once, the task is logged as long-running, and weir_pipeline_free() waits for the kernel.
  *
@@ -36,8 +36,11 @@
 
 #include <weir/audio.h>
 #include <weir/bytes.h>
+#include <weir/decoder_config.h>
+#include <weir/input_config.h>
 #include <weir/item.h>
 #include <weir/op.h>
+#include <weir/picture_config.h>
 #include <weir/pipeline.h>
 #include <weir/version.h>
 
@@ -108,38 +111,6 @@ typedef struct weir_sampling {
    indices from the start and from the end. Chunks and filters need presentation order. */
 WEIR_API bool weir_sampling_is_rising(const weir_sampling *sampling);
 
-/* How a picture is fitted to width × height. */
-typedef enum weir_resize {
-    WEIR_RESIZE_PAD = 0, /* as large as fits, aspect kept, centred on black */
-    WEIR_RESIZE_STRETCH, /* exactly width × height, aspect not kept */
-    WEIR_RESIZE_CROP,    /* as small as covers it, aspect kept, centre cropped */
-} weir_resize;
-
-/* How a pixel is stored. */
-typedef enum weir_pixel {
-    WEIR_PIXEL_RGB24 = 0, /* three bytes: red, green, blue */
-    WEIR_PIXEL_GRAY8,     /* one byte: luma, 0 black to 255 white */
-    WEIR_PIXEL_YUV420P,   /* one plane each of Y, U and V; U and V have half the width and height, rounded up;
-                             colour matrix and range are those of the file (weir_frames.matrix, .full_range) */
-} weir_pixel;
-
-/* The order of the values of a picture. It matters only for RGB. */
-typedef enum weir_layout {
-    WEIR_LAYOUT_NHWC = 0, /* pixel by pixel: [frames][height][width][3] */
-    WEIR_LAYOUT_NCHW,     /* plane by plane: [frames][3][height][width], the same values */
-} weir_layout;
-
-/*
- * The scaler, which also converts pixel formats. All have the same kernel (FFmpeg's bicubic, widened for smaller
- * pictures), colours and chroma siting; they differ in rounding and speed (docs/scaling.md has measurements). Where a
- * scaler does not support the source's pixel format or the requested size, the exact one is used instead.
- */
-typedef enum weir_scaler_kind {
-    WEIR_SCALER_DEFAULT = 0, /* the fastest on this CPU that is at least as accurate as FFmpeg's own */
-    WEIR_SCALER_EXACT,       /* FFmpeg's swscale: byte for byte what `ffmpeg -vf scale=…:flags=bicubic` makes */
-    WEIR_SCALER_FAST,        /* weir's own, 16-bit: the same bytes on every CPU, fast on those with AVX2 */
-} weir_scaler_kind;
-
 /* How damage within a file is treated. Tolerant: it is counted in the result, and the item fails only if no frame is
    decoded, or fewer than min_share. Strict: anything that cannot be read or decoded, or was concealed, fails the
    item. */
@@ -148,61 +119,21 @@ typedef enum weir_damage {
     WEIR_DAMAGE_STRICT,
 } weir_damage;
 
-/* Which frames the decoder does not smooth with the codec's loop filter (deblocking, SAO), which takes a fifth to a
-   third of the CPU time. Later frames are predicted from what was not filtered, so errors grow until the next keyframe,
-   except with WEIR_LOOP_FILTER_REFERENCES. `bench/option_costs.py` measures both. FFmpeg's own decoders of
-   H.264, HEVC, VP8, VP9 and some older codecs support it; others (libdav1d's AV1) filter all frames. */
-typedef enum weir_loop_filter {
-    WEIR_LOOP_FILTER_ALL = 0,    /* filters every frame, as the codec's standard says */
-    WEIR_LOOP_FILTER_REFERENCES, /* only frames that others are predicted from: errors do not spread */
-    WEIR_LOOP_FILTER_KEYFRAMES,  /* only keyframes */
-    WEIR_LOOP_FILTER_NONE,
-} weir_loop_filter;
-
-/* The largest weir_video_config.lowres. */
-#define WEIR_MAX_LOWRES 3
-
-/* Setting this struct to all-zero is equivalent to defaults. */
+/* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_video_config {
-    uint32_t width;     /* of the result, in pixels (0 = that of the first frame) */
-    uint32_t height;    /* (0 = that of the first frame) */
-    weir_resize resize; /* (default WEIR_RESIZE_PAD) */
-    weir_pixel pixel;   /* (default WEIR_PIXEL_RGB24) */
+    /* where the bytes come from, how they are decoded, and what is made of the pictures (NULL = the defaults); the sizes are
+       those of the structs: see WEIR_WITH_INPUT and the like */
+    const weir_input_config *input;
+    size_t input_size;
+    const weir_decoder_config *decoder;
+    size_t decoder_size;
+    const weir_picture_config *picture;
+    size_t picture_size;
 
-    /* how the pictures are produced */
-    weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
-    weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
-    bool no_autorotate;      /* pictures stay as coded. By default the file's rotation (the display matrix: rotation
-                                by 90 degrees, mirrors) is applied, as the ffmpeg program does */
-    const char *filter;      /* FFmpeg filters that are applied before scaling, in FFmpeg's syntax
-                                ("crop=in_w/2:in_h,hflip"; NULL = none). They must have one input and one output, and
-                                weir must have been built with libavfilter. The string is copied. The filters get the
-                                frames that sampling selects, in presentation order, repeated frames repeatedly;
-                                explicit indices or times must increase. chunk_frames and max_frames count the
-                                filters' output, min_share their input */
-    /* Limits against hostile files: beyond them the task fails with WEIR_ELIMIT. */
-    uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
-    uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
-    /* Of the reference frames that one slot's decoder holds: estimated before decoding, counted during it (0 = 1
-       GiB). */
-    uint64_t max_decoder_bytes;
-    /* The same for all decoders of the process together, in all pipelines (0 = half of the memory that the process may
-       use). */
-    uint64_t max_all_decoder_bytes;
-
-    /* Where the bytes come from. */
-    uint32_t allow;          /* WEIR_ALLOW_… flags of bytes.h: inputs that are refused by default (0 = none) */
-    uint64_t max_pipe_bytes; /* kept of a pipe, for MP4, GIF and PNG or where frames are selected (0 = 4 GiB) */
-    int32_t io_thread;       /* read local files on a separate thread: 0 = those on a network file system or on FUSE,
-                                positive = all, negative = none. A stop or a deadline abandons that thread when the
-                                kernel does not end a read, up to 64 times */
-    uint32_t stream;         /* the n-th video stream, counted from 1; cover pictures do not count (0 = the best) */
-    /* of a URL: this long without data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative = never).
-       weir_stage_options.task_deadline_ns limits the whole task */
-    int64_t io_timeout_ns;
     /* which frames, how many per result, and how many are enough */
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* for random frames: they are determined by it and the item's number */
+    uint32_t stream;        /* the n-th video stream, counted from 1; cover pictures do not count (0 = the best) */
     uint32_t chunk_frames;  /* split a video into chunks of this many frames, with back-pressure and constant memory;
                                explicit indices or times must increase then (0 = one result) */
     weir_damage damage;     /* (default WEIR_DAMAGE_TOLERANT) */
@@ -211,18 +142,11 @@ typedef struct weir_video_config {
     uint64_t max_frames;    /* of all results of one item (0 = 2^22); to select frames, at most this many packets are
                                read, or 2^22 if that is more */
     int64_t max_duration_ns; /* of the whole video (0 = any) */
-    /* cheaper decoding that loses accuracy; by default pictures are what the codec's standard says */
-    weir_loop_filter loop_filter; /* (default WEIR_LOOP_FILTER_ALL) */
-    bool fast_decode; /* let the decoder take shortcuts that its standard does not allow (AV_CODEC_FLAG2_FAST) */
-    uint8_t lowres;   /* decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the width and height, or the nearest that the codec
-                         supports: JPEG, MPEG-1, -2 and -4 do, H.264, HEVC, VP9 and AV1 do not and are decoded whole.
-                         The source's size is then that of the smaller picture, and width 0 and height 0 mean it */
-    /* The sound, too, from the same read of the file, which is then read into memory as a whole, up to max_pipe_bytes.
-       Copied; its allow, io_thread, io_timeout_ns and ca_file are not used. Not with weir_isolated. (NULL = no sound) */
+    uint64_t max_bytes;      /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
+    /* The sound, too, from the same read of the file, which is then read into memory as a whole, up to
+       weir_input_config.max_pipe_bytes. Its own input is not used. Not with weir_isolated. (NULL = no sound) */
     const weir_audio_config *audio;
     size_t audio_size; /* sizeof(weir_audio_config), if audio is given */
-    /* A file of certificates (PEM) that are trusted for https instead of the system's. Copied (NULL = the system's). */
-    const char *ca_file;
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */

@@ -85,26 +85,29 @@ int weir_task_fail(weir_task *failed, int status, int library_code, const char *
 
 /* ---- the options --------------------------------------------------------------------------------------------- */
 
-static void read_options(weir_video_config *config, const uint8_t bytes[NUM_OPTION_BYTES], int64_t list[MAX_LIST])
+static void read_options(weir_video_config *config, weir_picture_config *picture,
+                         const uint8_t bytes[NUM_OPTION_BYTES], int64_t list[MAX_LIST])
 {
     bool is_list = bytes[0] % 8 == WEIR_SAMPLE_INDICES || bytes[0] % 8 == WEIR_SAMPLE_TIMES;
     for (unsigned i = 0; i < MAX_LIST; i++)
         list[i] = bytes[0] % 8 == WEIR_SAMPLE_TIMES ? bytes[4 + i] * (WEIR_SECOND / 64) : (int8_t)bytes[4 + i];
-    *config = (weir_video_config){
-        .width = bytes[1] % 64,
-        .height = bytes[2] % 64,
-        .resize = (weir_resize)(bytes[3] % 3),
-        .pixel = (weir_pixel)(bytes[3] / 3 % 3),
-        .layout = (weir_layout)(bytes[3] / 9 % 2),
-        .scaler = bytes[3] & 0x80 ? WEIR_SCALER_EXACT : WEIR_SCALER_DEFAULT,
-        .max_pixels = 1 << 18,
-        .max_bytes = 1 << 24,
-        .sampling = { .what = (weir_sample)(bytes[0] % 8) },
-        .seed = bytes[4],
-        .damage = (weir_damage)(bytes[0] >> 7),
-        .min_share = bytes[10] % 4 / 4.0,
-        .max_frames = 1 << 12,
-    };
+    static const weir_decoder_config decoder = { .max_pixels = 1 << 18 };
+    *picture = (weir_picture_config){ .width = bytes[1] % 64,
+                                      .height = bytes[2] % 64,
+                                      .resize = (weir_resize)(bytes[3] % 3),
+                                      .pixel = (weir_pixel)(bytes[3] / 3 % 3),
+                                      .layout = (weir_layout)(bytes[3] / 9 % 2),
+                                      .scaler = bytes[3] & 0x80 ? WEIR_SCALER_EXACT : WEIR_SCALER_DEFAULT };
+    *config = (weir_video_config){ .decoder = &decoder,
+                                   .decoder_size = sizeof decoder,
+                                   .picture = picture,
+                                   .picture_size = sizeof *picture,
+                                   .max_bytes = 1 << 24,
+                                   .sampling = { .what = (weir_sample)(bytes[0] % 8) },
+                                   .seed = bytes[4],
+                                   .damage = (weir_damage)(bytes[0] >> 7),
+                                   .min_share = bytes[10] % 4 / 4.0,
+                                   .max_frames = 1 << 12 };
     weir_sampling *sampling = &config->sampling;
     sampling->indices = sampling->times_ns = list;
     sampling->num_indices = sampling->num_times = MAX_LIST;
@@ -172,8 +175,8 @@ static void run_reader(const weir_video_config *config, const char *path)
     weir_ffmpeg_log log;
     weir_decoder decoder = {
         .should_stop = has_asked_enough,
-        .max_pixels = (int64_t)config->max_pixels,
-        .memory = { .max_bytes = WEIR_FRAME_MEMORY_BYTES, .max_all_bytes = UINT64_MAX },
+        .config = config->decoder,
+        .input.config = config->input,
     };
     weir_frame_reader reader = { .decoder = &decoder,
                                  .sampling = &config->sampling,
@@ -210,10 +213,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     uint8_t bytes[NUM_OPTION_BYTES] = { 0 };
     int64_t list[MAX_LIST];
     weir_video_config config;
+    weir_picture_config picture;
     char path[64];
     if (size_bytes > sizeof bytes)
         memcpy(bytes, data + size_bytes - sizeof bytes, sizeof bytes);
-    read_options(&config, bytes, list);
+    read_options(&config, &picture, bytes, list);
     int file = input_file(path, sizeof path);
     if (ftruncate(file, 0) != 0 || pwrite(file, data, size_bytes, 0) != (ssize_t)size_bytes)
         return 0;

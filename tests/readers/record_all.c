@@ -106,7 +106,7 @@ static weir_pipeline *build(const char *clips, const weir_task_hook *hook, const
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_directory_config folder = { .root = clips, .glob = WEIR_VIDEO_FILES };
-    weir_video_config picture = { .width = 64, .height = 64 };
+    weir_video_config picture = { WEIR_WITH_PICTURE(.width = 64, .height = 64) };
     weir_builder *builder = weir_builder_new();
     weir_source_directory(builder, &folder, &(weir_stage_options){ .threads = 1, .epochs = EPOCHS });
     weir_pipe_video(builder, &picture,

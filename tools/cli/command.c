@@ -19,8 +19,8 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
         sets[count++] = (option_set){ command->options, command->settings };
     if (command->make && command->make()->options)
         sets[count++] = (option_set){ command->make()->options, command->settings };
-    if (command->more.rows)
-        sets[count++] = command->more;
+    for (const option_set *more = command->more; more && more->rows; more++)
+        sets[count++] = *more;
     if (command->shared & TOOL_FILTER)
         sets[count++] = (option_set){ tool_filter_rows, shared };
     else if (command->shared & TOOL_RUN)

@@ -63,7 +63,7 @@ typedef struct tool_command {
     int64_t default_run;       /* without --run: WEIR_ALL_RUNS, WEIR_LAST_RUN */
     const option_row *options; /* its own options; ends with a row without a name; NULL = none */
     void *settings;            /* the struct that the rows' offsets refer to; holds the defaults */
-    option_set more;           /* a second set of own options; no rows = none */
+    const option_set *more;    /* further sets of own options; ends with one without rows; NULL = none */
     const tool_made *(*make)(void); /* NULL = all of it is static; the same at each call */
     int (*run)(tool_call *call);    /* returns TOOL_DONE, … */
 
@@ -77,7 +77,7 @@ typedef struct tool_command {
 extern const tool_command *const tool_commands[];
 
 /* The option sets of a command; returns how many. */
-enum { TOOL_MAX_SETS = 7 };
+enum { TOOL_MAX_SETS = 8 };
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS]);
 
 /* Both never NULL: help and examples of a command that follow the static ones. */

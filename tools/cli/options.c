@@ -78,6 +78,15 @@ static bool parse_count32(const option_row *row, const char *text, void *value)
     return true;
 }
 
+static bool parse_count8(const option_row *row, const char *text, void *value)
+{
+    int64_t number;
+    if (!parse_count(row, text, &number))
+        return false;
+    *(uint8_t *)value = (uint8_t)number;
+    return true;
+}
+
 static bool parse_real(const char *text, void *value)
 {
     char *end;
@@ -159,6 +168,7 @@ const option_kind option_folder = { .parse = parse_text, .wanted = "a folder nam
 const option_kind option_choice = { .parse_row = parse_choice };
 const option_kind option_count = { .parse_row = parse_count };
 const option_kind option_count32 = { .parse_row = parse_count32 };
+const option_kind option_count8 = { .parse_row = parse_count8 };
 const option_kind option_number = { .parse_row = parse_number };
 const option_kind option_real = { .parse = parse_real, .wanted = "a number above 0" };
 const option_kind option_share = { .parse = parse_share, .wanted = "a percentage, such as 40%" };

@@ -51,6 +51,7 @@ extern const option_kind option_folder;   /* … and folders */
 extern const option_kind option_choice;   /* int: index into the row's choices; also any enum of int's size */
 extern const option_kind option_count;    /* int64_t, from 1 to the row's max */
 extern const option_kind option_count32;  /* uint32_t, from 1 to the row's max */
+extern const option_kind option_count8;   /* uint8_t, the same; max is at most 255 */
 extern const option_kind option_number;   /* int64_t, from 0 to the row's max (0 = 10^15) */
 extern const option_kind option_real;     /* double, above 0 */
 extern const option_kind option_share;    /* double, above 0 to 1: "40%" */

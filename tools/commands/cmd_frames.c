@@ -62,6 +62,8 @@ static const option_row rows[] = {
     { 0 },
 };
 
+static const option_set more_sets[] = { VIDEO_SETS(settings.video), { 0 } };
+
 /* ---- what is printed ---------------------------------------------------------------------------------------- */
 
 /* The description, updated with each chunk. */
@@ -271,7 +273,7 @@ static int check_output(const tool_call *call)
                            settings.output);
     settings.format = (int)format;
     if (settings.output && settings.format == FRAME_FORMAT_PNG &&
-        (settings.video.config.pixel == WEIR_PIXEL_YUV420P || settings.video.config.layout == WEIR_LAYOUT_NCHW))
+        (settings.video.picture.pixel == WEIR_PIXEL_YUV420P || settings.video.picture.layout == WEIR_LAYOUT_NCHW))
         return tool_refuse(call, "PNG pictures are rgb24 or gray8, in the layout nhwc (see --pixel and --layout)");
     return TOOL_DONE;
 }
@@ -297,7 +299,7 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
 {
     weir_pipeline *pipeline = NULL;
     frame_output *output = NULL;
-    const char *inputs[] = { r->path, settings.video.config.ca_file };
+    const char *inputs[] = { r->path, settings.video.input.ca_file };
     const weir_output_rules rules = { .force = settings.force, .inputs = inputs, .num_inputs = inputs[1] ? 2 : 1 };
     int rc = WEIR_OK, pipe_fd = -1;
     if (settings.output)
@@ -356,8 +358,8 @@ static int run_folder(const tool_call *call)
     many->num_inputs = (size_t)call->num_words;
     many->video = settings.video;
     many->chunk_frames = 0;
-    if (!settings.video.config.width && !settings.video.config.height)
-        many->video.config.resize = VIDEO_RESIZE_NONE;
+    if (!settings.video.picture.width && !settings.video.picture.height)
+        many->video.resize = VIDEO_RESIZE_NONE;
     if (!many->concurrency)
         many->concurrency = weir_cpu_budget();
     frame_folder job = { .settings = many, .path = settings.output, .force = settings.force };
@@ -382,17 +384,18 @@ static int run(tool_call *call)
     weir__address_redact(r.shown_path);
     weir_error error = { 0 };
     weir_video_config video;
+    weir_picture_config picture;
     char problem[OPTION_PROBLEM_BYTES];
     int exit_status =
-        video_configure(&settings.video, &video, problem) ? TOOL_DONE : tool_refuse(call, "%s", problem);
+        video_configure(&settings.video, &picture, &video, problem) ? TOOL_DONE : tool_refuse(call, "%s", problem);
     if (exit_status == TOOL_DONE)
         exit_status = check_output(call);
     if (exit_status == TOOL_DONE) {
         settings.info |= !settings.output;
         settings.list |= call->shared.csv; /* CSV holds nothing else */
         video.chunk_frames = weir_sampling_is_rising(&video.sampling) ? CHUNK_FRAMES : 0;
-        video.allow |= WEIR_ALLOW_PIPES;    /* reading /dev/stdin was asked for */
-        weir_log_set_level(WEIR_LOG_ERROR); /* the failure is reported below */
+        settings.video.input.allow |= WEIR_ALLOW_PIPES; /* reading /dev/stdin was asked for */
+        weir_log_set_level(WEIR_LOG_ERROR);             /* the failure is reported below */
         int rc = work(&video, &r, &error);
         exit_status = rc == WEIR_OK ? tool_finish(call) : fail_file(call, &error);
         if (rc == WEIR_OK && !settings.info && r.num_errors + r.num_corrupt_frames + r.num_missing_frames > 0) {
@@ -456,6 +459,6 @@ const tool_command tool_frames = {
     .shared = TOOL_FORMAT,
     .options = rows,
     .settings = &settings,
-    .more = { video_rows, &settings.video },
+    .more = more_sets,
     .run = run,
 };

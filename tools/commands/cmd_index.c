@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <weir/bytes.h>
 #include <weir/clock.h>
 #include <weir/dataset.h>
 #include <weir/item.h>
@@ -18,13 +17,14 @@
 #include "tools/cli/path_list.h"
 #include "tools/commands/command_table.h"
 #include "tools/record/identity_key.h"
+#include "tools/record/input_options.h"
 
 static struct settings {
     const char *db_path, *glob, *path_column, *label_column, *start_column, *end_column, *where;
     int check, list;
-    bool no_packets, tar, insecure;
-    const char *ca_file;
+    bool no_packets, tar;
     int64_t concurrency;
+    weir_input_config input;
 } settings = { .path_column = "path", .label_column = "label", .start_column = "start", .end_column = "end" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
@@ -47,10 +47,6 @@ static const option_row rows[] = {
       .help = "omit the tables of packets: the index is smaller, but finding a frame requires reading the file" },
     { ROW("concurrency", concurrency, option_count), .argument = "N",
       .help = "files processed concurrently (default: the CPUs this process may use)" },
-    { ROW("ca-file", ca_file, option_file), .argument = "FILE",
-      .help = "trust the certificates in FILE (PEM) for https, instead of the system's" },
-    { ROW("insecure", insecure, option_flag), .excludes = "ca-file",
-      .help = "do not check the certificates of https servers" },
     { ROW("path-column", path_column, option_text), .argument = "NAME",
       .help = "column (CSV) or key (JSON) of the path in a list (default \"path\")" },
     { ROW("label-column", label_column, option_text), .argument = "NAME",
@@ -66,6 +62,8 @@ static const option_row rows[] = {
       .help = "only clips that match this condition: \"duration > 10 AND label = 'run'\"" },
     { 0 },
 };
+
+static const option_set more_sets[] = { { input_rows, &settings.input }, { 0 } };
 
 /* ---- building -------------------------------------------------------------------------------------------------- */
 
@@ -127,8 +125,8 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
     options->no_packets = settings.no_packets;
     options->glob = settings.glob;
     options->tar = settings.tar;
-    options->allow = settings.insecure ? WEIR_ALLOW_INSECURE : 0;
-    options->ca_file = settings.ca_file;
+    options->input = &settings.input;
+    options->input_size = sizeof settings.input;
     options->concurrency = (uint32_t)settings.concurrency;
     options->progress = show_progress;
     options->self = &m;
@@ -365,5 +363,6 @@ const tool_command tool_index = {
     .shared = TOOL_FORMAT,
     .options = rows,
     .settings = &settings,
+    .more = more_sets,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #include "tools/record/record_run.h"
 
 static record_settings settings = RECORD_DEFAULTS;
+static const option_set more_sets[] = { VIDEO_SETS(settings.video), { 0 } };
 
 static int run(tool_call *call)
 {
@@ -76,6 +77,6 @@ const tool_command tool_record = {
     .options = record_rows,
     .settings = &settings,
     .make = make_record,
-    .more = { video_rows, &settings.video },
+    .more = more_sets,
     .run = run,
 };

@@ -112,7 +112,7 @@ static int write_item(const frame_folder *job, const record_inputs *inputs, cons
     char *name = make_name(job, inputs, identity);
     char *path = memory_format("%s%s", name, job->format == FRAME_FORMAT_PNG ? "/%04d.png" : "");
     const record_settings *settings = job->settings;
-    const char *const others[] = { identity.address, settings->list_path, settings->video.config.ca_file };
+    const char *const others[] = { identity.address, settings->list_path, settings->video.input.ca_file };
     const char *given[3];
     weir_output_rules rules = { .inputs = given };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

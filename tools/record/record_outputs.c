@@ -118,7 +118,7 @@ static const char **list_others(const record_settings *settings, const record_ou
 {
     const char **others = memory_get(outputs->count + ranks->gl_pathc + 3, sizeof *others);
     bool is_database = own->kind == WEIR_OUTPUT_DATABASE;
-    const char *const inputs[] = { settings->list_path, settings->video.config.ca_file,
+    const char *const inputs[] = { settings->list_path, settings->video.input.ca_file,
                                    is_database ? NULL : settings->resume_path };
     *count = 0;
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)

@@ -15,12 +15,13 @@ int record_pipeline_check(const record_settings *settings)
 {
     char problem[OPTION_PROBLEM_BYTES];
     weir_video_config video;
+    weir_picture_config picture;
     if (settings->world > 1 && (settings->headspace_step_ns || settings->explain))
         return record_refuse(
             settings, "--headspace and --explain: not with several processes (--world 1 runs each of them alone)");
     if (settings->resume_path && settings->epochs > 1)
         return record_refuse(settings, "--resume: not with --epochs");
-    if (!video_configure(&settings->video, &video, problem))
+    if (!video_configure(&settings->video, &picture, &video, problem))
         return record_refuse(settings, "%s", problem);
     return RECORD_DONE;
 }
@@ -29,7 +30,8 @@ int record_pipeline_check(const record_settings *settings)
 
 typedef struct record_decode {
     const weir_op *op;
-    union { /* its config */
+    weir_picture_config picture; /* that a config points to */
+    union {                      /* its config */
         weir_video_config video;
         weir_image_config image;
         weir_audio_config audio;
@@ -37,56 +39,52 @@ typedef struct record_decode {
     size_t config_size;
 } record_decode;
 
-static weir_video_config describe_video(const record_settings *settings)
+static void describe_video(const record_settings *settings, weir_picture_config *picture, weir_video_config *video)
 {
     char problem[OPTION_PROBLEM_BYTES]; /* not used: the options have been checked */
-    weir_video_config video = { 0 };
-    video_configure(&settings->video, &video, problem);
-    if (settings->video.config.resize != VIDEO_RESIZE_NONE) {
-        video.width = video.width ? video.width : DEFAULT_SIDE;
-        video.height = video.height ? video.height : DEFAULT_SIDE;
+    video_configure(&settings->video, picture, video, problem);
+    if (settings->video.resize != VIDEO_RESIZE_NONE) {
+        picture->width = picture->width ? picture->width : DEFAULT_SIDE;
+        picture->height = picture->height ? picture->height : DEFAULT_SIDE;
     }
-    video.chunk_frames = weir_sampling_is_rising(&video.sampling) ? settings->chunk_frames : 0;
-    return video;
+    video->chunk_frames = weir_sampling_is_rising(&video->sampling) ? settings->chunk_frames : 0;
 }
 
-static record_decode describe_decode(const record_settings *settings)
+static void describe_decode(const record_settings *settings, record_decode *decode)
 {
-    weir_video_config video = describe_video(settings);
+    weir_video_config video = { 0 };
+    describe_video(settings, &decode->picture, &video);
     if (settings->images) {
-        weir_image_config image = {
-            .width = video.width,
-            .height = video.height,
-            .resize = video.resize,
-            .pixel = video.pixel,
-            .layout = video.layout,
-            .scaler = video.scaler,
-            .no_autorotate = video.no_autorotate,
-            .max_pixels = video.max_pixels,
+        decode->op = &weir_image_decode;
+        decode->config.image = (weir_image_config){
+            .input = video.input,
+            .input_size = video.input_size,
+            .decoder = video.decoder,
+            .decoder_size = video.decoder_size,
+            .picture = video.picture,
+            .picture_size = video.picture_size,
             .max_file_bytes = video.max_bytes,
-            .max_decoder_bytes = video.max_decoder_bytes,
-            .allow = video.allow,
-            .io_timeout_ns = video.io_timeout_ns,
-            .ca_file = video.ca_file,
-            .lowres = video.lowres,
         };
-        return (record_decode){ &weir_image_decode, { .image = image }, sizeof image };
-    }
-    if (settings->audio) {
-        weir_audio_config audio = {
+        decode->config_size = sizeof decode->config.image;
+    } else if (settings->audio) {
+        decode->op = &weir_audio_decode;
+        decode->config.audio = (weir_audio_config){
+            .input = video.input,
+            .input_size = video.input_size,
+            .decoder = video.decoder,
+            .decoder_size = video.decoder_size,
             .sample_rate = settings->sample_rate,
             .channels = settings->channels,
             .planar = settings->planar,
-            .max_bytes = video.max_bytes,
-            .max_decoder_bytes = video.max_decoder_bytes,
             .stream = video.stream,
-            .allow = video.allow,
-            .io_timeout_ns = video.io_timeout_ns,
-            .ca_file = video.ca_file,
+            .max_bytes = video.max_bytes,
         };
-        return (record_decode){ &weir_audio_decode, { .audio = audio }, sizeof audio };
+        decode->config_size = sizeof decode->config.audio;
+    } else {
+        decode->op = &weir_video_decode;
+        decode->config.video = video;
+        decode->config_size = sizeof video;
     }
-    return (record_decode){ &weir_video_decode, { .video = video }, sizeof video };
 }
 
 /* -- upstream of it */
@@ -155,7 +153,8 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     };
     weir_builder *builder = weir_builder_new();
     add_sources(settings, inputs, rounds, builder);
-    record_decode chosen = describe_decode(settings);
+    record_decode chosen;
+    describe_decode(settings, &chosen);
     weir_isolated_config isolated = { .op = chosen.op,
                                       .config = &chosen.config,
                                       .config_size = chosen.config_size,

@@ -7,8 +7,6 @@ const char *const video_pixel_names[] = { "rgb24", "gray8", "yuv420p", NULL };  
 const char *const video_layout_names[] = { "nhwc", "nchw", NULL };                   /* as weir_layout */
 const char *const video_scaler_names[] = { "default", "exact", "fast", NULL };       /* as weir_scaler_kind */
 
-static const char *const loop_filter_names[] = { "all", "references", "keyframes", "none", NULL }; /* as the enum */
-
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(video_settings, what)
 
 const option_row video_rows[] = {
@@ -35,32 +33,22 @@ const option_row video_rows[] = {
           "with --random: take all frames from one random stretch of this many frames (32f) or this length (2s)" },
     { ROW("seed", sampling.seed, sampling_seed), .needs = "random", .argument = "S",
       .help = "with --random: random seed (default 0)" },
-    { ROW("width", config.width, option_count32), .heading = "Pictures", .excludes = "audio", .argument = "W",
+    { ROW("width", picture.width, option_count32), .heading = "Pictures", .excludes = "audio", .argument = "W",
       .max = VIDEO_MAX_SIDE, .help = "width of the result in pixels" },
-    { ROW("height", config.height, option_count32), .excludes = "audio", .argument = "H", .max = VIDEO_MAX_SIDE,
+    { ROW("height", picture.height, option_count32), .excludes = "audio", .argument = "H", .max = VIDEO_MAX_SIDE,
       .help = "height of the result in pixels" },
-    { ROW("resize", config.resize, option_choice), .excludes = "audio", .argument = "HOW",
-      .choices = video_resize_names,
+    { ROW("resize", resize, option_choice), .excludes = "audio", .argument = "HOW", .choices = video_resize_names,
       .help = "pad (with black, the default), stretch, crop, or none: the file's own size" },
-    { ROW("pixel", config.pixel, option_choice), .excludes = "audio", .alias = "pix-fmt", .argument = "FORMAT",
+    { ROW("pixel", picture.pixel, option_choice), .excludes = "audio", .alias = "pix-fmt", .argument = "FORMAT",
       .choices = video_pixel_names, .help = "rgb24 (the default), gray8 or yuv420p" },
-    { ROW("layout", config.layout, option_choice), .excludes = "audio", .argument = "ORDER",
+    { ROW("layout", picture.layout, option_choice), .excludes = "audio", .argument = "ORDER",
       .choices = video_layout_names, .help = "nhwc (the default) or nchw" },
-    { ROW("scaler", config.scaler, option_choice), .excludes = "audio", .argument = "NAME",
+    { ROW("scaler", picture.scaler, option_choice), .excludes = "audio", .argument = "NAME",
       .choices = video_scaler_names, .help = "exact (FFmpeg's swscale), fast, or default" },
-    { ROW("filter", config.filter, option_text), .excludes = "audio images", .argument = "DESC",
+    { ROW("filter", picture.filter, option_text), .excludes = "audio images", .argument = "DESC",
       .help = "FFmpeg filters to apply before scaling: hflip,crop=in_w/2" },
-    { ROW("no-autorotate", config.no_autorotate, option_flag), .excludes = "audio",
+    { ROW("no-autorotate", picture.no_autorotate, option_flag), .excludes = "audio",
       .help = "ignore the file's rotation: return pictures as they are coded" },
-    { ROW("loop-filter", config.loop_filter, option_choice), .excludes = "audio images", .argument = "FRAMES",
-      .choices = loop_filter_names,
-      .help = "cheaper, less accurate: apply the codec's loop filter to all frames (the default), to references only "
-              "(no drift), to keyframes only, or to none" },
-    { ROW("fast-decode", config.fast_decode, option_flag), .excludes = "audio images",
-      .help = "cheaper, less accurate: allow shortcuts that the codec's standard does not" },
-    { ROW("lowres", lowres, option_count32), .excludes = "audio", .argument = "N", .max = WEIR_MAX_LOWRES,
-      .help = "cheaper, less accurate: decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the size, where the codec can (JPEG, "
-              "MPEG-1 to -4; not H.264, HEVC, VP9, AV1)" },
     { ROW("strict", strict, option_flag), .heading = "Damage and limits", .excludes = "audio images",
       .help = "fail on any damage, instead of counting it and returning what can be decoded" },
     { ROW("min-share", config.min_share, option_real), .excludes = "audio images strict", .argument = "SHARE",
@@ -68,29 +56,20 @@ const option_row video_rows[] = {
           "fail if damage leaves less than this share of the frames, from 0 to 1 (default: one frame is enough)" },
     { ROW("max-frames", config.max_frames, option_count), .excludes = "audio images", .argument = "N",
       .help = "fail if the result would have more than N frames (default 4194304)" },
-    { ROW("max-pixels", config.max_pixels, option_count), .excludes = "audio", .argument = "N",
-      .help = "fail if the file's pictures have more than N pixels (default 67108864)" },
     { ROW("max-bytes", config.max_bytes, option_bytes), .argument = "SIZE",
       .help = "fail if one result would take more memory than SIZE (default 8G)" },
     { ROW("max-duration", config.max_duration_ns, option_duration), .excludes = "audio images", .argument = "SPAN",
       .help = "fail if the video is longer than SPAN (default: any length)" },
-    { ROW("max-decoder-bytes", config.max_decoder_bytes, option_bytes), .argument = "SIZE",
-      .help = "fail if the decoder's frames would take more memory than SIZE (default 1G)" },
     { ROW("stream", config.stream, option_count32), .excludes = "images", .argument = "N",
       .help = "the N-th video stream of the file, from 1 (default: the best)" },
-    { ROW("io-timeout", config.io_timeout_ns, option_duration), .argument = "SPAN",
-      .help = "fail if a URL sends no data for SPAN (default 30s)" },
-    { ROW("ca-file", config.ca_file, option_file), .argument = "FILE",
-      .help = "trust the certificates in FILE (PEM) for https, instead of the system's" },
-    { ROW("insecure", insecure, option_flag), .excludes = "ca-file",
-      .help = "do not check the certificates of https servers" },
     { 0 },
 };
 
-bool video_configure(const video_settings *settings, weir_video_config *config, char problem[OPTION_PROBLEM_BYTES])
+bool video_configure(const video_settings *settings, weir_picture_config *picture, weir_video_config *config,
+                     char problem[OPTION_PROBLEM_BYTES])
 {
-    bool keeps_size = settings->config.resize == VIDEO_RESIZE_NONE;
-    if (keeps_size && (settings->config.width || settings->config.height)) {
+    bool keeps_size = settings->resize == VIDEO_RESIZE_NONE;
+    if (keeps_size && (settings->picture.width || settings->picture.height)) {
         snprintf(problem, OPTION_PROBLEM_BYTES, "--resize none: not with --width or --height");
         return false;
     }
@@ -98,13 +77,18 @@ bool video_configure(const video_settings *settings, weir_video_config *config, 
         snprintf(problem, OPTION_PROBLEM_BYTES, "--min-share: a share is at most 1");
         return false;
     }
+    *picture = settings->picture;
+    picture->resize = keeps_size ? WEIR_RESIZE_STRETCH : (weir_resize)settings->resize;
     *config = settings->config;
-    config->resize = keeps_size ? WEIR_RESIZE_STRETCH : config->resize;
+    config->input = &settings->input;
+    config->input_size = sizeof settings->input;
+    config->decoder = &settings->decoder;
+    config->decoder_size = sizeof settings->decoder;
+    config->picture = picture;
+    config->picture_size = sizeof *picture;
     config->sampling = sampling_choose(&settings->sampling);
     config->seed = settings->sampling.seed;
     config->damage = settings->strict ? WEIR_DAMAGE_STRICT : WEIR_DAMAGE_TOLERANT;
-    config->allow = settings->insecure ? WEIR_ALLOW_INSECURE : 0U;
-    config->lowres = (uint8_t)settings->lowres;
     return true;
 }
 

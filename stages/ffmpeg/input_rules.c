@@ -1,36 +1,11 @@
-#include "stages/ffmpeg/input_config.h"
+#include "stages/ffmpeg/input_rules.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <libavutil/avstring.h>
 
-#include <weir/bytes.h>
-
 const char weir__input_protocols[] = "http,https,httpproxy,tls,tcp,ftp,sftp";
-
-int weir__input_config_init(unsigned allow, const char **ca_file, weir_error *error)
-{
-    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_INSECURE))
-        return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has unknown flags; use WEIR_ALLOW_…", allow);
-    if (!*ca_file)
-        return WEIR_OK;
-    if (allow & WEIR_ALLOW_INSECURE)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "ca_file (--ca-file): not with WEIR_ALLOW_INSECURE (--insecure)");
-    if (access(*ca_file, R_OK) != 0)
-        return weir_error_set(error, WEIR_EINVAL, -errno, "ca_file (--ca-file): %s: %s", *ca_file, strerror(errno));
-    *ca_file = strdup(*ca_file);
-    return *ca_file ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-void weir__input_config_free(const char **ca_file)
-{
-    free((void *)(uintptr_t)*ca_file);
-    *ca_file = NULL;
-}
 
 /* Formats that open other files without AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and
    sap, even open the file itself. The others are listed by name, so that they fail with a clear message. */
@@ -68,10 +43,10 @@ static bool checks_names(void)
 }
 
 /* Each TLS library of FFmpeg takes these options, but only GnuTLS looks for the system's certificates itself. */
-int weir__input_set_certificates(unsigned allow, const char *ca_file, AVDictionary **options)
+int weir__input_set_certificates(const weir_input_config *config, AVDictionary **options)
 {
-    bool is_checked = !(allow & WEIR_ALLOW_INSECURE);
-    const char *store = ca_file ? ca_file : weir__input_find_certificates();
+    bool is_checked = !(config->allow & WEIR_ALLOW_INSECURE);
+    const char *store = config->ca_file ? config->ca_file : weir__input_find_certificates();
     int rc = av_dict_set_int(options, "tls_verify", is_checked, 0);
     if (rc >= 0 && is_checked && store)
         rc = av_dict_set(options, "ca_file", store, 0);
@@ -80,9 +55,9 @@ int weir__input_set_certificates(unsigned allow, const char *ca_file, AVDictiona
     return rc;
 }
 
-int weir__input_check_protocol(unsigned allow, const char *protocol, weir_error *error)
+int weir__input_check_protocol(const weir_input_config *config, const char *protocol, weir_error *error)
 {
-    if ((allow & WEIR_ALLOW_INSECURE) || checks_names() || !av_match_name(protocol, "https,tls"))
+    if ((config->allow & WEIR_ALLOW_INSECURE) || checks_names() || !av_match_name(protocol, "https,tls"))
         return WEIR_OK;
     return weir_error_set(error, WEIR_EACCESS, 0,
                           "protocol %s: this FFmpeg (with OpenSSL) does not check the host's certificate; use "

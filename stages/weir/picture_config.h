@@ -1,0 +1,78 @@
+/*
+ * What is made of a decoded picture: size, pixels, layout. Every stage that makes pictures takes this struct by pointer and
+ * size:
+ *
+ *     weir_video_config video = { WEIR_WITH_PICTURE(.width = 224, .height = 224, .resize = WEIR_RESIZE_CROP) };
+ */
+#ifndef WEIR_PICTURE_CONFIG_H
+#define WEIR_PICTURE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a picture is fitted to width × height. */
+typedef enum weir_resize {
+    WEIR_RESIZE_PAD = 0, /* as large as fits, aspect kept, centred on black */
+    WEIR_RESIZE_STRETCH, /* exactly width × height, aspect not kept */
+    WEIR_RESIZE_CROP,    /* as small as covers it, aspect kept, centre cropped */
+} weir_resize;
+
+/* How a pixel is stored. */
+typedef enum weir_pixel {
+    WEIR_PIXEL_RGB24 = 0, /* three bytes: red, green, blue */
+    WEIR_PIXEL_GRAY8,     /* one byte: luma, 0 black to 255 white */
+    WEIR_PIXEL_YUV420P,   /* one plane each of Y, U and V; U and V have half the width and height, rounded up;
+                             colour matrix and range are those of the file (weir_frames.matrix, .full_range) */
+} weir_pixel;
+
+/* The order of the values of a picture. It matters only for RGB. */
+typedef enum weir_layout {
+    WEIR_LAYOUT_NHWC = 0, /* pixel by pixel: [frames][height][width][3] */
+    WEIR_LAYOUT_NCHW,     /* plane by plane: [frames][3][height][width], the same values */
+} weir_layout;
+
+/*
+ * The scaler, which also converts pixel formats. All have the same kernel (FFmpeg's bicubic, widened for smaller
+ * pictures), colours and chroma siting; they differ in rounding and speed (docs/scaling.md has measurements). Where a
+ * scaler does not support the source's pixel format or the requested size, the exact one is used instead.
+ */
+typedef enum weir_scaler_kind {
+    WEIR_SCALER_DEFAULT = 0, /* the fastest on this CPU that is at least as accurate as FFmpeg's own */
+    WEIR_SCALER_EXACT,       /* FFmpeg's swscale: byte for byte what `ffmpeg -vf scale=…:flags=bicubic` makes */
+    WEIR_SCALER_FAST,        /* weir's own, 16-bit: the same bytes on every CPU, fast on those with AVX2 */
+} weir_scaler_kind;
+
+/* Setting this struct to all-zero is equivalent to defaults. Copied, with its strings. */
+typedef struct weir_picture_config {
+    uint32_t width;          /* of the result, in pixels (0 = that of the first picture) */
+    uint32_t height;         /* (0 = that of the first picture) */
+    weir_resize resize;      /* (default WEIR_RESIZE_PAD) */
+    weir_pixel pixel;        /* (default WEIR_PIXEL_RGB24) */
+    weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
+    weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
+    bool no_autorotate;      /* pictures stay as coded. By default the file's rotation is applied: a video's display
+                                matrix (rotation by 90 degrees, mirrors), as the ffmpeg program does, and the camera's
+                                orientation of a still image (EXIF) */
+    const char *filter;      /* of videos: FFmpeg filters that are applied before scaling, in FFmpeg's syntax
+                                ("crop=in_w/2:in_h,hflip"; NULL = none). They must have one input and one output, and
+                                weir must have been built with libavfilter. The filters get the
+                                frames that sampling selects, in presentation order, repeated frames repeatedly;
+                                explicit indices or times must increase. chunk_frames and max_frames count the
+                                filters' output, min_share their input */
+} weir_picture_config;
+
+/* The members .picture and .picture_size of another config, as C initialisers. The struct that they point to lives as long as
+   the block around it. */
+#define WEIR_WITH_PICTURE(...) \
+    .picture = &(const weir_picture_config){ __VA_ARGS__ }, .picture_size = sizeof(weir_picture_config)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
