@@ -202,7 +202,10 @@ static void refuse_what_is_no_video(void)
     weir_item item;
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);
-    weir_pipe_video(builder, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 16, .height = 16) }, NULL);
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 16, .height = 16),
+                                      WEIR_WITH_DECODER(.max_pixels = 1 << 20),
+                                      WEIR_WITH_INPUT(.io_timeout_ns = WEIR_SECOND) };
+    weir_pipe_video(builder, &video, NULL);
     weir_builder_sink(builder, NULL);
     REQUIRE(weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK);
     REQUIRE(weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_EOF);

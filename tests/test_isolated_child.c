@@ -721,6 +721,25 @@ TEST_CASE(a_config_arrives_whole_or_not_at_all)
     in_another_process(cut_configs);
 }
 
+static void take_wrong_configs(void)
+{
+    const weir_video_config configs[] = { { WEIR_WITH_PICTURE(.pixel = (weir_pixel)3) },
+                                          { WEIR_WITH_DECODER(.lowres = 4) },
+                                          { WEIR_WITH_INPUT(.allow = 4) },
+                                          { .damage = (weir_damage)2 },
+                                          { .sampling = { .what = (weir_sample)99 } } };
+    for (size_t i = 0; i < LENGTH(configs); i++) {
+        isolated_message message = { 0 };
+        weir__isolated_put_config(&message, &weir_video_decode, &configs[i]);
+        REQUIRE(!weir__isolated_get_config(&message, &weir_video_decode) && message.is_bad);
+    }
+}
+
+TEST_CASE(a_config_with_a_number_beyond_its_limits_is_not_taken)
+{
+    in_another_process(take_wrong_configs);
+}
+
 /* ---- a child -------------------------------------------------------------------------------------------------- */
 
 static int run_told(void *worker, weir_item *in, weir_item *out, weir_task *task)
