@@ -475,7 +475,7 @@ TEST_CASE(a_resize_keeps_gradients_straight)
 /* ---- memory -------------------------------------------------------------------------------------------------- */
 
 typedef struct own_memory {
-    atomic_int num_allocated, num_released;
+    atomic_int num_allocated, num_freed, num_closed;
 } own_memory;
 
 static void *own_allocate(void *self, size_t num_bytes)
@@ -484,42 +484,64 @@ static void *own_allocate(void *self, size_t num_bytes)
     return malloc(num_bytes);
 }
 
-static void own_release(void *self, void *data, size_t num_bytes)
+static void own_free(void *self, void *data, size_t num_bytes)
 {
     memset(data, 0, num_bytes);
-    atomic_fetch_add(&((own_memory *)self)->num_released, 1);
+    atomic_fetch_add(&((own_memory *)self)->num_freed, 1);
     free(data);
+}
+
+static void own_close(void *self)
+{
+    own_memory *memory = self;
+    atomic_fetch_add(&memory->num_closed, 1);
+    assert_int_equal(atomic_load(&memory->num_allocated), atomic_load(&memory->num_freed));
+}
+
+/* The memory is pinned, as far as weir knows. */
+static weir_allocator *own_allocator(own_memory *memory)
+{
+    weir_allocator *allocator;
+    weir_allocator_config config = { .memory = { WEIR_MEMORY_CUDA_HOST, 0 },
+                                     .self = memory,
+                                     .allocate = own_allocate,
+                                     .free = own_free,
+                                     .close = own_close };
+    assert_int_equal(weir_allocator_new(&config, &allocator, NULL), WEIR_OK);
+    return allocator;
 }
 
 TEST_CASE(memory_is_the_users_and_used_again)
 {
     own_memory memory = { 0 };
     clip_source source = { .count = 100, .frames = { 2 }, .width = { 16 }, .height = { 16 }, .channels = 3 };
-    weir_collate_config config = { .num_items = 1,
-                                   .memory = { .self = &memory, .allocate = own_allocate, .release = own_release } };
-    weir_pipeline *pipeline = start(&source, &config);
+    weir_allocator *allocator = own_allocator(&memory);
+    weir_pipeline *pipeline = start(&source, &(weir_collate_config){ .num_items = 1, .allocator = allocator });
+    weir_allocator_free(allocator); /* the pipeline owns it, too */
     weir_collated *batch, *last = NULL;
     while ((batch = next_batch(pipeline))) {
+        assert_int_equal(batch->memory.kind, WEIR_MEMORY_CUDA_HOST);
         weir_collated_free(last);
         last = batch;
     }
     weir_pipeline_free(pipeline);
     assert_in_range(atomic_load(&memory.num_allocated), 1, 20);
     assert_int_equal(value_at(last, 0), pixel(99, 0, 0, 0, 0)); /* outlives the pipeline */
+    assert_int_equal(atomic_load(&memory.num_closed), 0);
     weir_collated_free(last);
-    assert_int_equal(atomic_load(&memory.num_allocated), atomic_load(&memory.num_released));
+    assert_int_equal(atomic_load(&memory.num_closed), 1);
 }
 
 TEST_CASE(a_stop_in_the_middle_releases_all)
 {
     own_memory memory = { 0 };
     clip_source source = { .count = 1000, .frames = { 2 }, .width = { 16 }, .height = { 16 }, .channels = 3 };
-    weir_collate_config config = { .num_items = 7,
-                                   .memory = { .self = &memory, .allocate = own_allocate, .release = own_release } };
-    weir_pipeline *pipeline = start(&source, &config);
+    weir_allocator *allocator = own_allocator(&memory);
+    weir_pipeline *pipeline = start(&source, &(weir_collate_config){ .num_items = 7, .allocator = allocator });
+    weir_allocator_free(allocator);
     weir_collated_free(next_batch(pipeline));
     weir_pipeline_free(pipeline);
-    assert_int_equal(atomic_load(&memory.num_allocated), atomic_load(&memory.num_released));
+    assert_int_equal(atomic_load(&memory.num_closed), 1);
 }
 
 /* ---- handing on ----------------------------------------------------------------------------------------------- */
@@ -735,7 +757,6 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         { .num_items = 1, .flip = 1.5 },
         { .num_items = 1, .flip = NAN },
         { .num_items = 1, .min_area = 0.5, .max_area = 0.4 },
-        { .num_items = 1, .memory.allocate = own_allocate },
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_pipeline *pipeline;

@@ -740,6 +740,12 @@ TEST_CASE(batches_are_written_within_the_users_memory)
     paths[2] = clips_make("20.png", "-f lavfi -i testsrc2=s=20x19 -frames:v 1 -pix_fmt rgb24");
     for (int number = 0; number < 4 * 3 * 2 * 4; number++) {
         user_memory memory = { 0 };
+        weir_allocator *allocator;
+        assert_int_equal(
+            weir_allocator_new(
+                &(weir_allocator_config){ .self = &memory, .allocate = allocate_block, .free = release_block },
+                &allocator, NULL),
+            WEIR_OK);
         bool is_cropped = number / 24 > 0;
         weir_collate_config config = {
             .num_items = 3,
@@ -749,9 +755,11 @@ TEST_CASE(batches_are_written_within_the_users_memory)
             .crop_height = is_cropped ? 13 : 0,
             .crop = is_cropped ? (weir_crop)(number / 24 - 1) : WEIR_CROP_CENTER,
             .flip = 0.5,
-            .memory = { &memory, allocate_block, release_block },
+            .allocator = allocator,
         };
         assert_int_equal(collate_pictures(paths, &config, (weir_layout)(number / 12 % 2)), 1);
+        assert_int_equal(memory.num_released, 0); /* the program owns it still */
+        weir_allocator_free(allocator);
         assert_int_equal(memory.num_released, 1);
     }
 }

@@ -354,11 +354,11 @@ static const weir_op configured = {
     .run = run_config,
 };
 
-/* What a decoder that a file has broken may return. */
+/* What a decoder that a file has broken may return; or, for "device", one that decodes on a GPU. */
 static int run_broken(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
+    bool is_device = strcmp(in->data, "device") == 0;
     (void)worker;
-    (void)in;
     (void)task;
     weir_frames *frames = calloc(1, sizeof *frames);
     REQUIRE(frames);
@@ -372,6 +372,7 @@ static int run_broken(void *worker, weir_item *in, weir_item *out, weir_task *ta
         .scaler = WEIR_SCALER_EXACT,
         .time_base_num = 1,
         .time_base_den = 25,
+        .memory = { is_device ? WEIR_MEMORY_CUDA : WEIR_MEMORY_HOST, is_device },
     };
     frames->pts = calloc(1, sizeof *frames->pts);
     memset(frames->codec, 'x', sizeof frames->codec);
@@ -1078,11 +1079,10 @@ TEST_CASE(pictures_and_samples_are_the_same_as_without_isolation)
     assert_nothing_is_left();
 }
 
-TEST_CASE(a_result_of_a_broken_child_is_a_failure_that_names_the_field)
+static void expect_broken_result(const char *path, int status, const char *message)
 {
     weir_item item;
     weir_error error;
-    const char *path = "x";
     weir_isolated_config around = { .op = &broken, .worker = self_path };
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
@@ -1090,9 +1090,20 @@ TEST_CASE(a_result_of_a_broken_child_is_a_failure_that_names_the_field)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
-    assert_int_equal(weir_pipeline_error(pipeline, "isolated", &error), WEIR_ESYSTEM);
-    assert_non_null(strstr(error.message, "makes no sense (frames.codec)"));
+    assert_int_equal(weir_pipeline_error(pipeline, "isolated", &error), status);
+    if (!strstr(error.message, message))
+        fail_msg("%s", error.message);
     weir_pipeline_free(pipeline);
+}
+
+TEST_CASE(a_result_of_a_broken_child_is_a_failure_that_names_the_field)
+{
+    expect_broken_result("x", WEIR_ESYSTEM, "makes no sense (frames.codec)");
+}
+
+TEST_CASE(frames_in_memory_of_a_device_do_not_leave_a_child)
+{
+    expect_broken_result("device", WEIR_EUNSUPPORTED, "isolated: the values are in CUDA memory (device 1)");
 }
 
 /* One item, made by the test. */

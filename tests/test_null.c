@@ -195,6 +195,7 @@ TEST_CASE(the_stages_refuse_null)
     uint64_t count;
     weir_npy *npy;
     struct DLManagedTensor *tensor;
+    weir_allocator *allocator;
     weir_item_cost cost;
     assert_false(weir_decode_cost(NULL, &cost));
     weir_item item;
@@ -231,6 +232,15 @@ TEST_CASE(the_stages_refuse_null)
     REFUSED(weir_write_safetensors(&(weir_item){ 0 }, NULL, NULL));
     assert_int_equal(weir_to_dlpack(NULL, WEIR_COLLATED_FRAMES, &tensor, NULL), WEIR_EINVAL);
     assert_int_equal(weir_to_dlpack(&(weir_item){ 0 }, WEIR_COLLATED_FRAMES, NULL, NULL), WEIR_EINVAL);
+    REFUSED(weir_allocator_new(NULL, &allocator, NULL));
+    REFUSED(weir_allocator_new(&(weir_allocator_config){ 0 }, &allocator, NULL));
+    REFUSED(weir_allocator_new(&(weir_allocator_config){ 0 }, NULL, NULL));
+    weir_allocator_free(NULL);
+    assert_string_equal(weir_memory_kind_name((weir_memory_kind)-1), "unknown");
+    assert_false(weir_memory_is_accessible((weir_memory){ (weir_memory_kind)-1, 0 }));
+    assert_int_equal(weir_allocator_memory(NULL).kind, WEIR_MEMORY_HOST);
+    assert_int_equal(weir_memory_check((weir_memory){ WEIR_MEMORY_HOST, 0 }, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_memory_check((weir_memory){ WEIR_MEMORY_CUDA, 0 }, NULL, NULL), WEIR_EUNSUPPORTED);
     weir_entry_free(NULL);
     weir_entry_release(NULL, NULL);
     weir_entry_free(weir_entry_new());

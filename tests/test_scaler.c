@@ -10,14 +10,17 @@
 #include <unistd.h>
 
 #include "tests/test_case.h"
+#include <libavutil/display.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 
 #include "stages/memory/pixel_rows.h"
+#include "stages/scale/rotate.h"
 #include "stages/scale/scale_kernels.h"
 #include "stages/scale/scaler.h"
+#include "stages/video/filter_graph.h"
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 
@@ -569,6 +572,64 @@ TEST_CASE(rows_are_joined_and_split)
         weir__rows_split(packed, back[0], back[1], back[2], width);
         for (int i = 0; i < 3; i++)
             assert_memory_equal(back[i], planes[i], (size_t)width);
+    }
+}
+
+/* ---- surfaces of a device ---------------------------------------------------------------------------------- */
+
+/* As a decoder on a GPU returns it: what it points to is not memory. */
+static AVFrame *new_surface(int format)
+{
+    AVFrame *frame = av_frame_alloc();
+    assert_non_null(frame);
+    frame->format = format;
+    frame->width = 64;
+    frame->height = 48;
+    frame->data[0] = (uint8_t *)(uintptr_t)64;
+    frame->linesize[0] = 64;
+    AVFrameSideData *matrix = av_frame_new_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t));
+    assert_non_null(matrix);
+    av_display_rotation_set((int32_t *)(void *)matrix->data, 90);
+    return frame;
+}
+
+static void expect_surface_error(int status, const weir_error *error, const char *who, const char *kind)
+{
+    assert_int_equal(status, WEIR_EUNSUPPORTED);
+    if (!strstr(error->message, who) || !strstr(error->message, kind))
+        fail_msg("%s", error->message);
+}
+
+TEST_CASE(a_surface_of_a_device_is_refused_by_name_and_not_touched)
+{
+    static const struct {
+        int format;
+        const char *kind;
+    } surfaces[] = { { AV_PIX_FMT_CUDA, "in CUDA memory" },
+                     { AV_PIX_FMT_VAAPI, "in another device's memory" },
+                     { AV_PIX_FMT_VULKAN, "in another device's memory" } };
+    for (size_t i = 0; i < sizeof surfaces / sizeof surfaces[0]; i++) {
+        AVFrame *surface = new_surface(surfaces[i].format);
+        uint8_t out[64 * 48 * 3 + WEIR_SCALER_SLACK_BYTES];
+        weir_scaler scaler = { 0 };
+        weir_rotator rotator = { 0 };
+        const AVFrame *rotated;
+        weir_error error = { 0 };
+        weir__scaler_set(&scaler, &(weir_video_config){ 0 }, 64, 48);
+        expect_surface_error(weir__scaler_run(&scaler, surface, out, &error), &error, "scaler: ", surfaces[i].kind);
+        error = (weir_error){ 0 };
+        expect_surface_error(weir__rotator_run(&rotator, NULL, surface, &rotated, &error), &error,
+                             "rotation: ", surfaces[i].kind);
+#ifdef WEIR_HAVE_FILTER
+        weir_filter filter = { .description = "hflip" };
+        error = (weir_error){ 0 };
+        expect_surface_error(weir__filter_put(&filter, surface, 0, (AVRational){ 1, 25 }, &error), &error,
+                             "filter: ", surfaces[i].kind);
+        weir__filter_reset(&filter);
+#endif
+        weir__scaler_reset(&scaler);
+        weir__rotator_free(&rotator);
+        av_frame_free(&surface);
     }
 }
 

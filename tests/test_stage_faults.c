@@ -243,6 +243,72 @@ TEST_CASE(children_bear_every_fault)
     }
 }
 
+/* ---- memory of the program ---------------------------------------------------------------------------------- */
+
+static void *give_memory(void *self, size_t num_bytes)
+{
+    (void)self;
+    return malloc(num_bytes);
+}
+
+static void take_memory(void *self, void *data, size_t num_bytes)
+{
+    (void)self;
+    (void)num_bytes;
+    free(data);
+}
+
+static void count_close(void *self)
+{
+    ++*(int *)self;
+}
+
+static weir_frames *take_frames(void)
+{
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_source_list(builder, &(weir_list_config){ .paths = &clip, .num_paths = 1 }, NULL);
+    weir_pipe_video(builder, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    return frames;
+}
+
+static int decode_into_own_memory(FILE *out, weir_error *error)
+{
+    static const weir_allocator_config config = { .allocate = give_memory,
+                                                  .free = take_memory,
+                                                  .close = count_close };
+    int num_closed = 0;
+    weir_allocator_config own = config;
+    own.self = &num_closed;
+    weir_allocator *allocator;
+    int status = weir_allocator_new(&own, &allocator, error);
+    if (status != WEIR_OK)
+        return status;
+    const weir_video_config video = { .width = 32, .height = 32, .allocator = allocator };
+    const weir_collate_config collate = { .num_items = 1, .allocator = allocator };
+    const weir_list_config list = { .paths = &clip, .num_paths = 1 };
+    const stage stages[] = {
+        { &weir_list_source, &list }, { &weir_video_decode, &video }, { &weir_collate, &collate }, { 0 }
+    };
+    status = run(stages, out, error);
+    weir_allocator_free(allocator);
+    assert_int_equal(num_closed, 1);
+    return status;
+}
+
+TEST_CASE(memory_of_the_program_bears_every_fault)
+{
+    BEARS_EVERY_FAULT(decode_into_own_memory);
+}
+
 /* ---- sources, batches, files ------------------------------------------------------------------------------------ */
 
 static int list_folder(FILE *out, weir_error *error)
@@ -274,23 +340,6 @@ static int make_batches(FILE *out, weir_error *error)
         { &weir_collate, &collate },       { 0 }
     };
     return run(stages, out, error);
-}
-
-static weir_frames *take_frames(void)
-{
-    weir_pipeline *pipeline;
-    weir_item item;
-    weir_builder *builder = weir_builder_new();
-    weir_source_list(builder, &(weir_list_config){ .paths = &clip, .num_paths = 1 }, NULL);
-    weir_pipe_video(builder, NULL, NULL);
-    weir_builder_sink(builder, NULL);
-    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
-    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
-    weir_pipeline_free(pipeline);
-    weir_frames *frames = item.data;
-    item.data = NULL;
-    weir_item_release(&item);
-    return frames;
 }
 
 static int write_arrays(FILE *out, weir_error *error)

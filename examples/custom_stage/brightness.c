@@ -20,6 +20,9 @@ static int measure(void *worker, weir_item *in, weir_item *out, weir_task *task)
     (void)worker;
     const brightness_config *config = weir_task_config(task);
     const weir_frames *frames = in->data;
+    weir_error error = { 0 };
+    if (weir_memory_check(frames->memory, "brightness", &error) != WEIR_OK) /* a GPU has decoded them */
+        return weir_task_fail(task, error.status, 0, "%s", error.message);
     if (frames->pixel != WEIR_PIXEL_GRAY8)
         return weir_task_fail(task, WEIR_EINVAL, 0, "the frames are not gray8");
 

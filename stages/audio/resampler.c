@@ -11,18 +11,6 @@
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/memory/shared_data.h"
 
-void weir_audio_release(void *data, void *self)
-{
-    weir_audio *audio = data;
-    (void)self;
-    if (!audio)
-        return;
-    weir__shared_data_free(audio->data, audio->shared);
-    weir_entry_free(audio->entry);
-    weir_bytes_free(audio->sidecars);
-    free(audio);
-}
-
 static void close_swr(weir_resampler *resampler)
 {
     swr_free(&resampler->swr);

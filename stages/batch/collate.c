@@ -7,7 +7,6 @@
 #include <weir/collate.h>
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,35 +47,6 @@ typedef struct collate_job {
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* DLPack tensors also own the batch. */
-typedef struct shared_batch {
-    weir_collated batch;
-    atomic_uint num_owners;
-} shared_batch;
-
-void weir__collated_hold(weir_collated *batch)
-{
-    atomic_fetch_add_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_relaxed);
-}
-
-void weir_collated_release(void *data, void *self)
-{
-    weir_collated *batch = data;
-    (void)self;
-    if (!batch || atomic_fetch_sub_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_acq_rel) != 1)
-        return;
-    weir__block_put(batch->block);
-    for (size_t i = 0; batch->names && i < batch->num_items; i++)
-        free(batch->names[i]);
-    free(batch->names);
-    free(batch->labels);
-    free(batch->ids);
-    free(batch->sizes);
-    free(batch->mask);
-    free(batch->valid);
-    free((shared_batch *)batch);
-}
-
 static void set_shape(weir_collated *batch, const collate_job *job)
 {
     int64_t n = job->num_frames, h = job->height, w = job->width, c = job->channels;
@@ -88,11 +58,9 @@ static void set_shape(weir_collated *batch, const collate_job *job)
 static weir_collated *batch_new(const collate_job *job)
 {
     size_t num_clips = job->worker->num_clips;
-    shared_batch *shared = calloc(1, sizeof *shared);
-    if (!shared)
+    weir_collated *batch = calloc(1, sizeof *batch);
+    if (!batch)
         return NULL;
-    weir_collated *batch = &shared->batch;
-    atomic_init(&shared->num_owners, 1);
     batch->num_items = num_clips;
     batch->dtype = job->config->dtype;
     batch->layout = job->config->layout;
@@ -103,13 +71,14 @@ static weir_collated *batch_new(const collate_job *job)
     batch->mask = calloc(num_clips, job->num_frames);
     batch->names = calloc(num_clips, sizeof *batch->names);
     batch->valid = calloc(num_clips, sizeof *batch->valid);
-    batch->block = weir__block_get(job->config->made, batch->data_bytes);
+    batch->block = weir__block_get(job->config->allocator, batch->data_bytes);
     if (!batch->labels || !batch->ids || !batch->sizes || !batch->mask || !batch->names || !batch->valid ||
         !batch->block) {
         weir_collated_free(batch);
         return NULL;
     }
     batch->data = batch->block->data;
+    batch->memory = weir_allocator_memory(job->config->allocator);
     set_shape(batch, job);
     return batch;
 }
@@ -375,19 +344,20 @@ static int collate_config_init(void *self, weir_error *error)
                               "set num_items, max_frames or max_bytes: nothing limits a batch");
     if ((unsigned)config->dtype > WEIR_DTYPE_FLOAT32 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
         return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not a value of its enum");
-    if (!config->memory.allocate != !config->memory.release)
-        return weir_error_set(error, WEIR_EINVAL, 0, "set both memory.allocate and memory.release, or neither");
     int rc = weir__window_check(config, error);
+    if (rc == WEIR_OK)
+        rc = weir__allocator_use(config->allocator, "collate", error);
     if (rc != WEIR_OK)
         return rc;
-    config->made = weir__block_pool_new(config);
-    return config->made ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (!config->allocator)
+        config->allocator = weir__allocator_default();
+    return config->allocator ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static void collate_config_free(void *self)
 {
     weir_collate_config *config = self;
-    weir__block_pool_free(config->made);
+    weir_allocator_free(config->allocator);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -408,6 +378,9 @@ static bool would_overflow(const collate_worker *worker, const weir_collate_conf
 
 static int check_clip(const collate_worker *worker, const weir_frames *frames, weir_task *task)
 {
+    weir_error error = { 0 };
+    if (weir_memory_check(frames->memory, "collate", &error) != WEIR_OK)
+        return weir_task_fail(task, error.status, 0, "%s", error.message);
     if (frames->channels == 0)
         return weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "YUV420P cannot be collated: decode to RGB or gray");
     if (worker->num_clips > 0 && frames->channels != worker->channels)

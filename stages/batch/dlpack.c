@@ -7,6 +7,7 @@
 #include <dlpack/dlpack.h>
 
 #include "stages/batch/tensor.h"
+#include "stages/memory/views.h"
 
 /* The tensor and what it points to, in one block. */
 typedef struct owned_tensor {
@@ -44,7 +45,7 @@ static owned_tensor *make_tensor(const weir_tensor *tensor)
     own->managed = (DLManagedTensor){
         .dl_tensor = {
             .data = tensor->data,
-            .device = { .device_type = kDLCPU },
+            .device = { (DLDeviceType)weir_memory_dlpack_type(tensor->memory), tensor->memory.device },
             .ndim = tensor->num_dims,
             .dtype = { .code = code_of(tensor->kind), .bits = (uint8_t)(8 * tensor->num_bytes), .lanes = 1 },
             .shape = own->shape,
@@ -62,11 +63,11 @@ static weir_tensor part_of_batch(const weir_collated *batch, weir_collated_part 
     int64_t num_frames = frames.shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
     const weir_tensor tensors[] = {
         frames,
-        { batch->labels, 'i', sizeof *batch->labels, 1, { num_items } },
-        { batch->ids, 'i', sizeof *batch->ids, 1, { num_items } },
-        { batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 } },
-        { batch->mask, 'u', sizeof *batch->mask, 2, { num_items, num_frames } },
-        { batch->valid, 'u', sizeof *batch->valid, 1, { num_items } },
+        { batch->labels, 'i', sizeof *batch->labels, 1, { num_items }, { 0 } },
+        { batch->ids, 'i', sizeof *batch->ids, 1, { num_items }, { 0 } },
+        { batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 }, { 0 } },
+        { batch->mask, 'u', sizeof *batch->mask, 2, { num_items, num_frames }, { 0 } },
+        { batch->valid, 'u', sizeof *batch->valid, 1, { num_items }, { 0 } },
     };
     return tensors[part];
 }
@@ -91,7 +92,7 @@ int weir_to_dlpack(weir_item *item, weir_collated_part part, DLManagedTensor **t
     own->release = is_batch ? weir_collated_release : item->release;
     own->release_self = is_batch ? NULL : item->release_self;
     if (is_batch) {
-        weir__collated_hold(item->data);
+        weir__views_add(&((weir_collated *)item->data)->num_views);
     } else {
         item->data = item->release_self = NULL;
         item->release = NULL;

@@ -137,6 +137,9 @@ int weir_npy_add(weir_npy *npy, const weir_item *item, weir_error *error)
     int rc = weir__item_tensor(item, &tensor, error);
     if (rc != WEIR_OK)
         return rc;
+    rc = weir_memory_check(tensor.memory, "npy", error);
+    if (rc != WEIR_OK)
+        return rc;
     if (tensor.kind == 'b')
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot write %s: NumPy has no bfloat16; use .safetensors",
                               npy->path);

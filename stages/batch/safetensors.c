@@ -143,13 +143,16 @@ int weir_write_safetensors(const weir_item *item, const char *path, weir_error *
 {
     if (!item || !path)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    if (weir__item_is(item, WEIR_TYPE_COLLATED))
-        return write_batch(item->data, path, error);
-    if (!weir__item_is(item, WEIR_TYPE_FRAMES))
+    bool is_batch = weir__item_is(item, WEIR_TYPE_COLLATED);
+    if (!is_batch && !weir__item_is(item, WEIR_TYPE_FRAMES))
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: the item is neither frames nor a batch", path);
     weir_tensor tensor;
     const weir_frames *frames = item->data;
-    weir__item_tensor(item, &tensor, error);
+    int rc = weir__item_tensor(item, &tensor, error);
+    if (rc == WEIR_OK)
+        rc = weir_memory_check(tensor.memory, "safetensors", error);
+    if (rc != WEIR_OK || is_batch)
+        return rc == WEIR_OK ? write_batch(item->data, path, error) : rc;
     named_tensor tensors[] = {
         { "frames", "U8", tensor.data, weir__tensor_bytes(&tensor, 0), tensor.num_dims, { 0 } },
         { "pts", "I64", frames->pts, frames->num_frames * sizeof *frames->pts, 1, { frames->num_frames } },

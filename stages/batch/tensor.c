@@ -4,7 +4,9 @@
 
 static weir_tensor frames_tensor(const weir_frames *frames)
 {
-    weir_tensor tensor = { .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = 4 };
+    weir_tensor tensor = {
+        .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = 4, .memory = frames->memory
+    };
     int64_t num_frames = frames->num_frames;
     int64_t height = frames->height;
     int64_t width = frames->width;
@@ -44,6 +46,7 @@ static weir_tensor collated_tensor(const weir_collated *batch)
         .kind = kinds[batch->dtype],
         .num_bytes = (uint8_t)weir_dtype_bytes(batch->dtype),
         .num_dims = 5,
+        .memory = batch->memory,
     };
     memcpy(tensor.shape, batch->shape, sizeof batch->shape);
     return tensor;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/allocator.h>
 #include <weir/audio.h>
 #include <weir/collate.h>
 #include <weir/video.h>
@@ -18,6 +19,7 @@ typedef struct weir_tensor {
     uint8_t num_bytes; /* of a value */
     int num_dims;
     int64_t shape[WEIR_TENSOR_MAX_DIMS];
+    weir_memory memory; /* where data is */
 } weir_tensor;
 
 /*
@@ -30,9 +32,6 @@ int weir__item_tensor(const weir_item *item, weir_tensor *tensor, weir_error *er
 
 /* Whether the item has data of that type. */
 bool weir__item_is(const weir_item *item, const char *type);
-
-/* Adds an owner, who must also call weir_collated_free(). */
-void weir__collated_hold(weir_collated *batch);
 
 /* The size of the dimensions from dim on: dim 0 is everything, dim 1 one frame. */
 size_t weir__tensor_bytes(const weir_tensor *tensor, int dim);

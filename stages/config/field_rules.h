@@ -73,6 +73,7 @@ WEIR_SIBLING_API void weir__rule_point(const field_rule *rule, void *in, const v
 /* ---- the tables ----------------------------------------------------------------------------------------------------- */
 
 #define FIELD_RULE_OURS(type, low, high)     FIELD_OURS, 0, 0, NULL, NULL, 0
+#define FIELD_RULE_OURS_STRUCT               FIELD_RULE_OURS
 #define FIELD_RULE_UNSIGNED(type, low, high) FIELD_UNSIGNED, (low), (high), NULL, NULL, 0
 #define FIELD_RULE_SIGNED(type, low, high)   FIELD_SIGNED, (low), (high), NULL, NULL, 0
 #define FIELD_RULE_ENUM(type, names, high)   FIELD_ENUM, 0, (high), (names), NULL, 0
@@ -96,6 +97,7 @@ WEIR_SIBLING_API void weir__rule_point(const field_rule *rule, void *in, const v
     { \
         0 \
     }
+#define FIELD_ZERO_OURS_STRUCT                        FIELD_ZERO_STRUCT
 #define FIELD_ZERO_STRING                             NULL
 #define FIELD_ZERO_LIST                               NULL
 #define FIELD_ZERO_CONFIG                             NULL

@@ -16,6 +16,7 @@
 #include "stages/decoder/task_parts.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/image/image_stage.h"
+#include "stages/memory/block_pool.h"
 #include "stages/scale/rotate.h"
 #include "stages/scale/scaler.h"
 #include "stages/video/frame_buffer.h"
@@ -36,7 +37,8 @@ typedef struct image_worker {
     FIELD(type, decoder_size, OURS, 0, 0) \
     FIELD(type, picture, CONFIG, &weir__picture_fields, picture_size) \
     FIELD(type, picture_size, OURS, 0, 0) \
-    FIELD(type, max_file_bytes, UNSIGNED, 0, UINT64_MAX)
+    FIELD(type, max_file_bytes, UNSIGNED, 0, UINT64_MAX) \
+    FIELD(type, allocator, OURS, 0, 0) /* not across processes */
 
 DEFINE_STRUCT_RULES(weir__image_fields, weir_image_config, "weir_image_config", IMAGE_FIELDS);
 
@@ -46,6 +48,7 @@ static void image_config_free(void *config)
     weir__input_config_free(image->input);
     weir__decoder_config_free(image->decoder);
     weir__picture_config_free(image->picture);
+    weir_allocator_free(image->allocator);
 }
 
 static int check_no_filter(const weir_picture_config *picture, weir_error *error)
@@ -68,13 +71,15 @@ static int image_config_init(void *config, weir_error *error)
     if (rc != WEIR_OK)
         goto no_picture;
     rc = check_no_filter(image->picture, error);
+    if (rc == WEIR_OK)
+        rc = weir__allocator_use(image->allocator, "image", error);
     if (rc != WEIR_OK)
-        goto with_filter;
+        goto not_usable;
     if (image->max_file_bytes == 0)
         image->max_file_bytes = UINT64_C(256) << 20;
     weir__ffmpeg_log_install();
     return WEIR_OK;
-with_filter:
+not_usable:
     weir__picture_config_free(image->picture);
 no_picture:
     weir__decoder_config_free(image->decoder);
@@ -129,9 +134,10 @@ static bool is_damaged(const image_worker *worker)
 static int make_result(image_worker *worker, const weir_picture_config *wanted, weir_frames **frames,
                        weir_error *error)
 {
+    const weir_image_config *image = weir_task_config(worker->task);
     weir_decoder *decoder = &worker->decoder;
     const AVFrame *picture = decoder->frame;
-    weir_frames_builder builder = { .max_bytes = UINT64_MAX };
+    weir_frames_builder builder = { .max_bytes = UINT64_MAX, .allocator = image->allocator };
     uint8_t *data;
     int64_t start_ns = weir_clock_ns();
     int rc = wanted->no_autorotate ? WEIR_OK

@@ -39,6 +39,13 @@ static bool put_presence(isolated_message *message, const void *pointer)
     return is_there;
 }
 
+bool weir__isolated_has_allocator(const weir_op *op, const void *config)
+{
+    if (op == &weir_video_decode)
+        return ((const weir_video_config *)config)->allocator;
+    return op == &weir_image_decode && ((const weir_image_config *)config)->allocator;
+}
+
 static void put_list(isolated_message *message, const int64_t *values, size_t num_values)
 {
     if (put_presence(message, values))

@@ -16,6 +16,9 @@ void weir__isolated_put_config(isolated_message *message, const weir_op *op, con
 /* The config's input; NULL = it has none. */
 const weir_input_config *weir__isolated_input(const weir_op *op, const void *config);
 
+/* Does a config of op want its results in memory of the program? */
+bool weir__isolated_has_allocator(const weir_op *op, const void *config);
+
 /* The config that was put, never freed; NULL, with is_bad set, if it is not one of op. */
 void *weir__isolated_get_config(isolated_message *message, const weir_op *op);
 

@@ -21,7 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <weir/allocator.h>
 #include <weir/engine.h>
+#include <weir/video.h>
 
 #include "stages/ffmpeg/io_thread.h"
 #include "stages/isolate/isolated_config.h"
@@ -140,11 +142,21 @@ static const weir_op receive_op = {
     .run = receive_run,
 };
 
+/* Values are sent in shared memory, where the CPU copies them to. */
+static int check_result(const weir_item *result, weir_error *error)
+{
+    bool is_frames = result->data && result->type && strcmp(result->type, WEIR_TYPE_FRAMES) == 0;
+    return is_frames ? weir_memory_check(((const weir_frames *)result->data)->memory, "isolated", error) : WEIR_OK;
+}
+
 static int send_result(weir_item *result, int status, weir_task *task)
 {
     isolated_message message = { .head = { .kind = ISOLATED_RESULT, .status = status } };
+    weir_error error = { 0 };
     if (!result->type && inner->makes && !strchr(inner->makes, ' '))
         result->type = inner->makes;
+    if (check_result(result, &error) != WEIR_OK)
+        return weir_task_fail(task, error.status, 0, "%s", error.message);
     bool is_sent = weir__isolated_put_item(&message, result) && try_answer(&message);
     int failure = errno;
     weir__isolated_message_free(&message);

@@ -79,7 +79,10 @@
     FIELD(type, first_frame, UNSIGNED, 0, MAX_COUNT) \
     FIELD(type, is_last_chunk, UNSIGNED, false, true) \
     FIELD(type, shared, OURS, 0, 0) \
-    FIELD(type, audio, OURS, 0, 0)
+    FIELD(type, audio, OURS, 0, 0) \
+    FIELD(type, memory, OURS_STRUCT, 0, 0) /* shared memory is the host's */ \
+    FIELD(type, block, OURS, 0, 0) \
+    FIELD(type, num_views, OURS, 0, 0)
 
 #define AUDIO_FIELDS(FIELD, type) \
     FIELD(type, data, OURS, 0, 0) \
@@ -98,7 +101,8 @@
     FIELD(type, entry, OURS, 0, 0) \
     FIELD(type, sidecars, OURS, 0, 0) \
     FIELD(type, cost, STRUCT, &weir__cost_rules, 0) \
-    FIELD(type, shared, OURS, 0, 0)
+    FIELD(type, shared, OURS, 0, 0) \
+    FIELD(type, num_views, OURS, 0, 0)
 
 /* To the child only. A user's entry may hold anything: the operation checks it, as it does without a child. */
 #define ENTRY_FIELDS(FIELD, type) \

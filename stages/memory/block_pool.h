@@ -1,30 +1,30 @@
 /*
- * Reuses large blocks of memory: the page faults of new memory cost more than writing to it. A pool exists until it
- * and all of its blocks have been freed. Internal. Any thread; no call waits.
+ * The blocks of an allocator (weir/allocator.h), which are reused: the page faults of new memory cost more than writing to
+ * it, and pinning costs even more. Internal. Any thread; no call waits.
  */
 #ifndef STAGES_MEMORY_BLOCK_POOL_H
 #define STAGES_MEMORY_BLOCK_POOL_H
 
 #include <stddef.h>
 
-#include <weir/collate.h>
-
-typedef struct weir_block_pool weir_block_pool;
+#include <weir/allocator.h>
 
 typedef struct weir_block {
     void *data;
-    size_t num_bytes; /* at least as requested */
-    weir_block_pool *pool;
+    size_t num_bytes;    /* at least as requested */
+    unsigned num_misses; /* requests in turn that it did not suit, while it was free */
+    weir_allocator *allocator;
 } weir_block;
 
-/* memory: as in weir_collate_config, copied. NULL = out of memory. */
-weir_block_pool *weir__block_pool_new(const weir_collate_config *memory);
+/* One of the C library's memory, aligned to 64 bytes. NULL = out of memory. */
+weir_allocator *weir__allocator_default(void);
 
-/* Blocks in use stay valid. NULL is fine. */
-void weir__block_pool_free(weir_block_pool *pool);
+/* Adds a stage as an owner, which calls weir_allocator_free(). WEIR_OK, also if it is NULL; or WEIR_EUNSUPPORTED with *error
+   filled: the CPU, on which `who` runs, cannot touch its memory. */
+int weir__allocator_use(weir_allocator *allocator, const char *who, weir_error *error);
 
 /* NULL = out of memory. The contents are undefined. */
-weir_block *weir__block_get(weir_block_pool *pool, size_t num_bytes);
+weir_block *weir__block_get(weir_allocator *allocator, size_t num_bytes);
 
 /* NULL is fine. */
 void weir__block_put(weir_block *block);

@@ -12,6 +12,8 @@
 #include <libavutil/imgutils.h>
 #include <libavutil/pixdesc.h>
 
+#include <weir/allocator.h>
+
 #include "stages/ffmpeg/ffmpeg_log.h"
 
 static const AVBufferRef *find_buffer(const AVFrame *frame, int plane)
@@ -82,6 +84,19 @@ static void copy_plane(AVFrame *to, const AVFrame *from, int plane)
         else /* what is behind a row is not known */
             memcpy(row, source, row_bytes);
     }
+}
+
+static weir_memory memory_of(const AVFrame *picture)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(picture->format);
+    bool is_surface = descriptor && descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL;
+    weir_memory_kind device = picture->format == AV_PIX_FMT_CUDA ? WEIR_MEMORY_CUDA : WEIR_MEMORY_OTHER;
+    return (weir_memory){ is_surface ? device : WEIR_MEMORY_HOST, 0 };
+}
+
+int weir__picture_check(const AVFrame *picture, const char *who, weir_error *error)
+{
+    return weir_memory_check(memory_of(picture), who, error);
 }
 
 int weir__lend_source(AVFrame **copy, const AVFrame *in, weir_touch touch, const AVFrame **out, weir_error *error)

@@ -26,7 +26,11 @@ typedef enum weir_touch {
     WEIR_TOUCH_ROWS,        /* by weir's own loops: the pixels; FFmpeg's field filter shows rows that are not there */
 } weir_touch;
 
-/* A picture to be read. *out is `in` if all that may be touched is in its buffers, otherwise a copy of its pixels, without
+/* WEIR_OK: the CPU may touch the picture. WEIR_EUNSUPPORTED with *error filled: it is a surface of a device's decoder; `who`
+   ("scaling") wanted to. */
+int weir__picture_check(const AVFrame *picture, const char *who, weir_error *error);
+
+/* A picture to be read, after weir__picture_check(). *out is `in` if all that may be touched is in its buffers, otherwise a copy of its pixels, without
    its properties, in *copy (NULL = none yet), which is kept for the next one; the caller frees it. WEIR_OK, or the
    failure with *error filled. */
 int weir__lend_source(AVFrame **copy, const AVFrame *in, weir_touch touch, const AVFrame **out, weir_error *error);

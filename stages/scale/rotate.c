@@ -181,7 +181,9 @@ int weir__rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFra
         return WEIR_OK;
 
     const AVFrame *from;
-    int rc = get_rotatable(rotator, in, &from, error);
+    int rc = weir__picture_check(in, "rotation", error);
+    if (rc == WEIR_OK)
+        rc = get_rotatable(rotator, in, &from, error);
     int width = rotation.transposed ? in->height : in->width;
     int height = rotation.transposed ? in->width : in->height;
     if (rc == WEIR_OK)

@@ -286,7 +286,9 @@ static int prepare_scaler(weir_scaler *scaler, const AVFrame *in, weir_error *er
 
 int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error)
 {
-    int rc = prepare_scaler(scaler, in, error);
+    int rc = weir__picture_check(in, "scaler", error);
+    if (rc == WEIR_OK)
+        rc = prepare_scaler(scaler, in, error);
     if (rc != WEIR_OK)
         return rc;
     rc = weir__lend_source(&scaler->source, in, scaler->op->touch, &in, error);

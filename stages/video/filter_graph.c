@@ -130,7 +130,9 @@ int weir__filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVR
     int rc = WEIR_OK;
     if (!frame && !filter->graph)
         return WEIR_OK;
-    if (frame && !knows_format(filter, frame))
+    if (frame)
+        rc = weir__picture_check(frame, "filter", error);
+    if (rc == WEIR_OK && frame && !knows_format(filter, frame))
         rc = prepare_graph(filter, frame, time_base, error);
     if (rc != WEIR_OK) {
         weir__filter_reset(filter);

@@ -1,7 +1,7 @@
 /*
  * The result grows by half each time, by realloc(): for blocks of this size the C library remaps pages instead of
  * copying. Reserved memory costs nothing until it is written, so the header's frame count is used as the first size,
- * within bounds: it may be wrong.
+ * within bounds: it may be wrong. Blocks of a program's allocator cannot grow: a larger one gets a copy.
  */
 #include "stages/video/frame_buffer.h"
 
@@ -9,26 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/memory/block_pool.h"
 #include "stages/memory/shared_data.h"
 #include "stages/scale/scaler.h"
 
 enum { MIN_FRAMES = 16 };
 
 static const uint64_t max_trusted_bytes = UINT64_C(256) << 20;
-
-void weir_frames_release(void *data, void *self)
-{
-    weir_frames *frames = data;
-    (void)self;
-    if (!frames)
-        return;
-    weir__shared_data_free(frames->data, frames->shared);
-    free(frames->pts);
-    weir_entry_free(frames->entry);
-    weir_bytes_free(frames->sidecars);
-    weir_audio_free(frames->audio);
-    free(frames);
-}
 
 bool weir_decode_cost(const weir_item *out, weir_item_cost *cost)
 {
@@ -48,11 +35,30 @@ static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
     return num_frames * builder->frame_bytes + WEIR_SCALER_SLACK_BYTES;
 }
 
+/* Its size, once it is large enough, stays. */
+static uint8_t *resize_block(weir_frames_builder *builder, size_t size_bytes)
+{
+    weir_frames *frames = builder->frames;
+    weir_block *old = frames->block;
+    if (old && old->num_bytes >= size_bytes)
+        return frames->data;
+    weir_block *block = weir__block_get(builder->allocator, size_bytes);
+    if (!block)
+        return NULL;
+    if (old)
+        memcpy(block->data, old->data, frames->num_frames * builder->frame_bytes);
+    weir__block_put(old);
+    frames->block = block;
+    return block->data;
+}
+
 /* Makes room for exactly num_frames. After a failure the frames so far are kept. */
 static int resize_frames(weir_frames_builder *builder, size_t num_frames)
 {
     weir_frames *frames = builder->frames;
-    uint8_t *data = weir__shared_data_resize(frames->data, &frames->shared, data_bytes(builder, num_frames));
+    size_t size_bytes = data_bytes(builder, num_frames);
+    uint8_t *data = builder->allocator ? resize_block(builder, size_bytes)
+                                       : weir__shared_data_resize(frames->data, &frames->shared, size_bytes);
     if (data)
         frames->data = data;
     int64_t *pts = realloc(frames->pts, num_frames * sizeof *pts);
@@ -113,6 +119,7 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *
     builder->frames->pixel = picture->pixel;
     builder->frames->layout = picture->layout;
     builder->frames->frame_bytes = builder->frame_bytes;
+    builder->frames->memory = weir_allocator_memory(builder->allocator);
     return WEIR_OK;
 }
 
@@ -179,8 +186,8 @@ weir_frames *weir__frames_end(weir_frames_builder *builder)
     weir_frames *frames = builder->frames;
     if (frames->num_frames < builder->max_frames)
         (void)resize_frames(builder, frames->num_frames); /* a failure to shrink is harmless */
-    frames->memory_bytes =
-        sizeof *frames + data_bytes(builder, builder->max_frames) + builder->max_frames * sizeof *frames->pts;
+    size_t room_bytes = frames->block ? frames->block->num_bytes : data_bytes(builder, builder->max_frames);
+    frames->memory_bytes = sizeof *frames + room_bytes + builder->max_frames * sizeof *frames->pts;
     builder->frames = NULL;
     return frames;
 }

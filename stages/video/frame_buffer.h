@@ -8,8 +8,10 @@
 typedef struct weir_frames_builder {
     weir_frames *frames; /* NULL = not begun */
     size_t frame_bytes;
-    size_t max_frames;  /* capacity */
-    uint64_t max_bytes; /* of the result; set before weir__frames_begin() */
+    size_t max_frames; /* capacity */
+    /* set before weir__frames_begin() */
+    uint64_t max_bytes;        /* of the result */
+    weir_allocator *allocator; /* NULL = the heap, or shared memory */
 } weir_frames_builder;
 
 /* Begins a result of frames of that size, stored as configured, with room for the expected number of them (0 =

@@ -367,7 +367,7 @@ static int arrange_frames(const video_worker *worker, weir_frames_builder *build
 /* One chunk, or the whole video. WEIR_OK: the item is done. WEIR_MORE: there are more chunks. */
 static int make_chunk(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
 {
-    weir_frames_builder builder = { .max_bytes = video->max_bytes };
+    weir_frames_builder builder = { .max_bytes = video->max_bytes, .allocator = video->allocator };
     int rc = fill_chunk(worker, video, &builder, error);
     int arranged = rc == WEIR_OK ? arrange_frames(worker, &builder, error) : WEIR_OK;
     rc = arranged == WEIR_OK ? rc : arranged;

@@ -9,6 +9,7 @@
 #include "stages/config/input_fields.h"
 #include "stages/config/picture_fields.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/memory/block_pool.h"
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/sampling_fields.h"
 #include "stages/video/filter_graph.h"
@@ -30,7 +31,8 @@
     FIELD(type, max_duration_ns, SIGNED, 0, INT64_MAX) \
     FIELD(type, max_bytes, UNSIGNED, 0, UINT64_MAX) \
     FIELD(type, audio, OURS, 0, 0) /* not across processes */ \
-    FIELD(type, audio_size, OURS, 0, 0)
+    FIELD(type, audio_size, OURS, 0, 0) \
+    FIELD(type, allocator, OURS, 0, 0) /* nor this */
 
 DEFINE_STRUCT_RULES(weir__video_fields, weir_video_config, "weir_video_config", VIDEO_FIELDS);
 
@@ -122,9 +124,14 @@ int weir__video_config_check(weir_video_config *video, weir_error *error)
     weir__ffmpeg_log_install();
     rc = check_filter(video, error);
     if (rc == WEIR_OK)
-        rc = audio_init(video, error);
+        rc = weir__allocator_use(video->allocator, "decode", error);
+    if (rc != WEIR_OK)
+        goto no_allocator;
+    rc = audio_init(video, error);
     if (rc == WEIR_OK)
         return WEIR_OK;
+    weir_allocator_free(video->allocator);
+no_allocator:
     weir__sampling_free(&video->sampling);
 no_sampling:
     free_configs(video);
@@ -138,4 +145,5 @@ void weir__video_config_free(weir_video_config *video)
     if (video->audio)
         weir_audio_decode.config_free((void *)(uintptr_t)video->audio);
     free((void *)(uintptr_t)video->audio);
+    weir_allocator_free(video->allocator);
 }

@@ -41,7 +41,7 @@ WEIR_API int weir_npy_open_stream(weir_npy **npy, FILE *file, const char *name, 
 
 /* Appends the item's data: a weir_frames, weir_audio or weir_collated. WEIR_OK; WEIR_EINVAL: another type of item, or its
    size or pixel format differs from that of earlier items, and nothing has been written; WEIR_EUNSUPPORTED: it is bfloat16,
-   which NumPy does not support; WEIR_EIO: the disk is full or broken, and only weir_npy_close() may be called now. */
+   which NumPy does not support, or in memory of a device; WEIR_EIO: the disk is full or broken, and only weir_npy_close() may be called now. */
 WEIR_API int weir_npy_add(weir_npy *npy, const weir_item *item, weir_error *error);
 
 /* keep: completes the file and gives it its name; an existing .npy file is replaced. Otherwise removes what was written. `npy` is
@@ -72,7 +72,8 @@ static inline int weir_write_npy(const weir_item *item, const char *path, weir_e
  * "mask" (U8, [B, N]), "valid" (U8, [B]), and the metadata "epoch" and "names" (a JSON array as a string). Of a weir_frames
  * "frames", in the frames' shape, and "pts" (I64, [N]). Any thread.
  * WEIR_OK, or the failure with *error (may be NULL) filled and no file: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL
- * (NULL, another type of item, or the path is another file), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
+ * (NULL, another type of item, or the path is another file), WEIR_EUNSUPPORTED (in memory of a device), WEIR_EACCESS, WEIR_EIO,
+ * WEIR_ENOMEM.
  */
 WEIR_API int weir_write_safetensors(const weir_item *item, const char *path, weir_error *error);
 
@@ -91,8 +92,8 @@ typedef enum weir_collated_part {
 } weir_collated_part;
 
 /*
- * An item's data as a tensor for PyTorch, NumPy, JAX, CuPy and all other libraries that read DLPack, without a copy: on the
- * CPU, in its own shape ([N, height, width, 3] of uint8 by default), row-major and contiguous. Its owner calls its deleter,
+ * An item's data as a tensor for PyTorch, NumPy, JAX, CuPy and all other libraries that read DLPack, without a copy: in
+ * its own shape ([N, height, width, 3] of uint8 by default), row-major and contiguous. Its owner calls its deleter,
  * once, on any thread. Any thread, one at a time for each item.
  *
  * Frames and samples: the tensor takes the data over, and the item is without data; part must be WEIR_COLLATED_FRAMES. A

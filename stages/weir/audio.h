@@ -45,7 +45,8 @@ typedef struct weir_audio_config {
     uint64_t max_bytes; /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
 } weir_audio_config;
 
-/* Decoded samples. One owner at a time; everything in it is freed by weir_audio_free(). */
+/* Decoded samples, in host memory. One owner at a time; everything in it is freed by
+   weir_audio_free(). */
 typedef struct weir_audio {
     float *data;          /* [num_samples][channels] or, if planar, [channels][num_samples]; contiguous; full scale is
                              -1 to 1, and may be exceeded */
@@ -67,6 +68,7 @@ typedef struct weir_audio {
     weir_bytes *sidecars;            /* as in weir_frames */
     weir_item_cost cost;             /* resampling counts as scaling */
     struct weir_shared_data *shared; /* internal: do not change */
+    uint32_t num_views;              /* internal: do not change */
 } weir_audio;
 
 /* The type of items whose data is a weir_audio. */

@@ -12,7 +12,7 @@
  * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
  * id, not on the rank, the batch or the number of threads.
  *
- * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P), WEIR_EINVAL (another number of channels than
+ * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P, or values in memory of a device), WEIR_EINVAL (another number of channels than
  * the batch has, or frames smaller than the crop), WEIR_ENOMEM.
  */
 #ifndef WEIR_COLLATE_H
@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/allocator.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
@@ -73,19 +74,13 @@ typedef struct weir_collate_config {
     double flip;                   /* the probability of a mirror image, left to right (0 = never) */
     uint64_t seed;
 
-    /* The allocator for tensors, for example for pinned or shared memory. Called on any thread. Up to 8 free blocks
-       are kept for reuse; all are released at the end, the last one when its batch is freed. All-zero = malloc, 64-byte
-       aligned. */
-    struct {
-        void *self;                                      /* outlives the last batch */
-        void *(*allocate)(void *self, size_t num_bytes); /* NULL = out of memory */
-        void (*release)(void *self, void *data, size_t num_bytes);
-    } memory;
-
-    void *made; /* private to the stage; NULL */
+    /* Where the tensors are. Borrowed until the pipeline is built, which then is an owner of it; up to 8 free blocks are kept for
+       reuse (NULL = the C library's memory, aligned to 64 bytes). It must be memory that the CPU may touch. */
+    weir_allocator *allocator;
 } weir_collate_config;
 
-/* A batch. Made by the stage only; one owner at a time; freed with all it holds by weir_collated_free(). */
+/* A batch. Made by the stage only; one owner at a time, except for tensors of it (weir_to_dlpack()); freed with all it holds by
+   weir_collated_free(). */
 typedef struct weir_collated {
     void *data; /* contiguous, row-major */
     size_t data_bytes;
@@ -101,10 +96,12 @@ typedef struct weir_collated {
     char **names;     /* [B] the items' labels */
     uint64_t epoch;   /* of the last item */
 
-    struct weir_block *block; /* private to the stage */
+    struct weir_block *block; /* internal: do not change */
 
     /* [B] 0 = another clip stands there for one that failed, as weir_entry.stands_in says: leave it out of the loss; else 1 */
     uint8_t *valid;
+    weir_memory memory; /* where data is; all else is in host memory */
+    uint32_t num_views; /* internal: do not change */
 } weir_collated;
 
 /* The type of items whose data is a weir_collated. */

@@ -2,6 +2,7 @@
 #ifndef WEIR_STAGES_H
 #define WEIR_STAGES_H
 
+#include <weir/allocator.h>
 #include <weir/arrays.h>
 #include <weir/audio.h>
 #include <weir/bytes.h>

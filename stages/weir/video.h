@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/allocator.h>
 #include <weir/audio.h>
 #include <weir/bytes.h>
 #include <weir/decoder_config.h>
@@ -147,14 +148,18 @@ typedef struct weir_video_config {
        weir_input_config.max_pipe_bytes. Its own input is not used. Not with weir_isolated. (NULL = no sound) */
     const weir_audio_config *audio;
     size_t audio_size; /* sizeof(weir_audio_config), if audio is given */
+    /* Where the frames are: they are decoded right into its memory, which the CPU must be able to touch. Borrowed until the
+       pipeline is built, which then is an owner of it. Not with weir_isolated (NULL = the C library's memory) */
+    weir_allocator *allocator;
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */
 #define WEIR_PTS_UNKNOWN INT64_MIN
 
-/* Decoded frames, in presentation order. One owner at a time; everything in it is freed by weir_frames_free(). */
+/* Decoded frames, in presentation order. One owner at a time; everything in it is
+   freed by weir_frames_free(). */
 typedef struct weir_frames {
-    uint8_t *data; /* [num_frames][height][width][channels], or as pixel and layout say; contiguous */
+    uint8_t *data; /* [num_frames][height][width][channels], or as pixel and layout say; contiguous; in `memory` */
     uint32_t num_frames;
     uint32_t height;
     uint32_t width;
@@ -192,6 +197,9 @@ typedef struct weir_frames {
     /* With weir_video_config.audio: all samples of the file's sound, on the last chunk; NULL = it has none. A sound that
        cannot be decoded fails the item. To keep it, take the pointer and set this to NULL */
     weir_audio *audio;
+    weir_memory memory;       /* where data is; all else is in host memory */
+    struct weir_block *block; /* internal: do not change */
+    uint32_t num_views;       /* internal: do not change */
 } weir_frames;
 
 /* The type of items whose data is a weir_frames. */
