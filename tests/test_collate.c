@@ -10,11 +10,8 @@
 #include <weir/collate.h>
 #include <weir/video.h>
 
-#ifdef WEIR_HAVE_DLPACK
-#include <dlpack/dlpack.h>
-#endif
-
 #include "stages/batch/convert.h"
+#include "stages/batch/dlpack_layout.h"
 
 /* ---- clips --------------------------------------------------------------------------------------------------- */
 
@@ -544,6 +541,25 @@ TEST_CASE(a_stop_in_the_middle_releases_all)
     assert_int_equal(atomic_load(&memory.num_closed), 1);
 }
 
+TEST_CASE(a_tensor_of_a_batch_keeps_the_users_memory)
+{
+    own_memory memory = { 0 };
+    clip_source source = { .count = 1, .frames = { 2 }, .width = { 16 }, .height = { 16 }, .channels = 3 };
+    weir_allocator *allocator = own_allocator(&memory);
+    weir_collated *batch = only_batch(&source, &(weir_collate_config){ .num_items = 1, .allocator = allocator });
+    weir_allocator_free(allocator);
+    struct DLManagedTensorVersioned *made;
+    weir_item item = { .data = batch, .release = weir_collated_release, .type = WEIR_TYPE_COLLATED };
+    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, &made, NULL), WEIR_OK);
+    weir_item_release(&item);
+    dl_versioned *tensor = (dl_versioned *)(void *)made;
+    assert_int_equal(tensor->tensor.device.type, 3); /* kDLCUDAHost */
+    assert_int_equal(((const uint8_t *)tensor->tensor.data)[0], pixel(0, 0, 0, 0, 0));
+    assert_int_equal(atomic_load(&memory.num_closed), 0);
+    tensor->deleter(tensor);
+    assert_int_equal(atomic_load(&memory.num_closed), 1);
+}
+
 /* ---- handing on ----------------------------------------------------------------------------------------------- */
 
 static char *read_file(const char *path, size_t *size)
@@ -658,28 +674,34 @@ TEST_CASE(a_place_that_cannot_be_written_is_named)
     weir_collated_free(batch);
 }
 
-#ifdef WEIR_HAVE_DLPACK
+static dl_versioned *tensor_of(weir_collated *batch, weir_part part)
+{
+    struct DLManagedTensorVersioned *made;
+    assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), part, &made, NULL), WEIR_OK);
+    return (dl_versioned *)(void *)made;
+}
+
 /* The batch is freed first; the leak check and the address sanitizer watch. */
 TEST_CASE(tensors_share_the_batch)
 {
-    DLManagedTensor *tensors[6];
+    dl_versioned *tensors[6];
     static const int64_t frames_shape[] = { 2, 2, 3, 3, 5 };
     weir_collated *batch = small_batch(WEIR_DTYPE_FLOAT16);
-    for (int part = 0; part <= WEIR_COLLATED_VALID; part++)
-        assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), (weir_collated_part)part, &tensors[part], NULL), WEIR_OK);
-    assert_ptr_equal(tensors[0]->dl_tensor.data, batch->data);
+    for (int part = 0; part <= WEIR_PART_VALID; part++)
+        tensors[part] = tensor_of(batch, (weir_part)part);
+    assert_ptr_equal(tensors[0]->tensor.data, batch->data);
     weir_collated_free(batch);
-    assert_int_equal(tensors[0]->dl_tensor.ndim, 5);
-    assert_memory_equal(tensors[0]->dl_tensor.shape, frames_shape, sizeof frames_shape);
-    assert_int_equal(tensors[0]->dl_tensor.dtype.code, kDLFloat);
-    assert_int_equal(tensors[0]->dl_tensor.dtype.bits, 16);
-    assert_int_equal(tensors[1]->dl_tensor.dtype.code, kDLInt);
-    assert_int_equal(tensors[1]->dl_tensor.dtype.bits, 64);
-    assert_int_equal(((const int64_t *)tensors[2]->dl_tensor.data)[1], 1001);
-    assert_int_equal(((const int32_t *)tensors[3]->dl_tensor.data)[4], 3);
-    assert_int_equal(((const uint8_t *)tensors[4]->dl_tensor.data)[3], 0);
-    assert_int_equal(((const uint8_t *)tensors[5]->dl_tensor.data)[1], 0); /* the second clip stands in for another */
-    for (int part = 0; part <= WEIR_COLLATED_VALID; part++)
+    assert_int_equal(tensors[0]->tensor.num_dims, 5);
+    assert_memory_equal(tensors[0]->tensor.shape, frames_shape, sizeof frames_shape);
+    assert_int_equal(tensors[0]->tensor.dtype.code, DL_FLOAT);
+    assert_int_equal(tensors[0]->tensor.dtype.bits, 16);
+    assert_int_equal(tensors[1]->tensor.dtype.code, DL_INT);
+    assert_int_equal(tensors[1]->tensor.dtype.bits, 64);
+    assert_int_equal(((const int64_t *)tensors[2]->tensor.data)[1], 1001);
+    assert_int_equal(((const int32_t *)tensors[3]->tensor.data)[4], 3);
+    assert_int_equal(((const uint8_t *)tensors[4]->tensor.data)[3], 0);
+    assert_int_equal(((const uint8_t *)tensors[5]->tensor.data)[1], 0); /* the second clip stands in for another */
+    for (int part = 0; part <= WEIR_PART_VALID; part++)
         tensors[part]->deleter(tensors[part]);
 }
 
@@ -689,37 +711,35 @@ TEST_CASE(each_tensor_has_its_shape)
     static const struct {
         int num_dims, bits;
         int64_t shape[5];
-    } wanted[] = { [WEIR_COLLATED_FRAMES] = { 5, 8, { 3, 4, 2, 5, 1 } },
-                   [WEIR_COLLATED_LABELS] = { 1, 64, { 3 } },
-                   [WEIR_COLLATED_IDS] = { 1, 64, { 3 } },
-                   [WEIR_COLLATED_SIZES] = { 2, 32, { 3, 3 } },
-                   [WEIR_COLLATED_MASK] = { 2, 8, { 3, 4 } },
-                   [WEIR_COLLATED_VALID] = { 1, 8, { 3 } } };
+    } wanted[] = { [WEIR_PART_DATA] = { 5, 8, { 3, 4, 2, 5, 1 } },
+                   [WEIR_PART_LABELS] = { 1, 64, { 3 } },
+                   [WEIR_PART_IDS] = { 1, 64, { 3 } },
+                   [WEIR_PART_SIZES] = { 2, 32, { 3, 3 } },
+                   [WEIR_PART_MASK] = { 2, 8, { 3, 4 } },
+                   [WEIR_PART_VALID] = { 1, 8, { 3 } } };
     static const weir_collate_layout layouts[] = { WEIR_COLLATE_NHWC, WEIR_COLLATE_NCHW, WEIR_COLLATE_TIME_SECOND };
     for (size_t l = 0; l < 3; l++) {
         clip_source source = {
             .count = 3, .frames = { 2, 4, 1 }, .width = { 5 }, .height = { 2 }, .channels = 1, .with_entry = true
         };
         weir_collated *batch = only_batch(&source, &(weir_collate_config){ .num_items = 3, .layout = layouts[l] });
-        for (int part = 0; part <= WEIR_COLLATED_VALID; part++) {
-            DLManagedTensor *tensor;
+        for (int part = 0; part <= WEIR_PART_VALID; part++) {
             int64_t shape[5];
             memcpy(shape, wanted[part].shape, sizeof shape);
-            if (part == WEIR_COLLATED_FRAMES && l > 0) { /* one channel: before, or before and after the frames */
+            if (part == WEIR_PART_DATA && l > 0) { /* one channel: before, or before and after the frames */
                 const int64_t planar[][5] = { { 3, 4, 1, 2, 5 }, { 3, 1, 4, 2, 5 } };
                 memcpy(shape, planar[l - 1], sizeof shape);
             }
-            assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), (weir_collated_part)part, &tensor, NULL), WEIR_OK);
-            assert_int_equal(tensor->dl_tensor.ndim, wanted[part].num_dims);
-            assert_int_equal(tensor->dl_tensor.dtype.bits, wanted[part].bits);
-            assert_int_equal(tensor->dl_tensor.dtype.lanes, 1);
-            assert_memory_equal(tensor->dl_tensor.shape, shape, (size_t)wanted[part].num_dims * sizeof *shape);
+            dl_versioned *tensor = tensor_of(batch, (weir_part)part);
+            assert_int_equal(tensor->tensor.num_dims, wanted[part].num_dims);
+            assert_int_equal(tensor->tensor.dtype.bits, wanted[part].bits);
+            assert_int_equal(tensor->tensor.dtype.lanes, 1);
+            assert_memory_equal(tensor->tensor.shape, shape, (size_t)wanted[part].num_dims * sizeof *shape);
             tensor->deleter(tensor);
         }
         weir_collated_free(batch);
     }
 }
-#endif
 
 /* ---- failures ------------------------------------------------------------------------------------------------ */
 

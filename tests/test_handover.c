@@ -1,4 +1,4 @@
-/* Frames exported as .npy files and as DLPack tensors. */
+/* Frames exported as .npy files. */
 #include <glob.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -14,10 +14,6 @@
 #include "tests/test_case.h"
 
 #include <weir/arrays.h>
-
-#ifdef WEIR_HAVE_DLPACK
-#include <dlpack/dlpack.h>
-#endif
 
 #include "tests/clips.h"
 
@@ -251,43 +247,5 @@ TEST_CASE(two_writers_of_one_file_do_not_disturb_each_other)
     assert_int_equal(num_beside(path), 0);
     weir_frames_free(frames);
 }
-
-/* ---- DLPack ------------------------------------------------------------------------------------------------- */
-
-#ifdef WEIR_HAVE_DLPACK
-TEST_CASE(a_tensor_is_the_frames_themselves)
-{
-    DLManagedTensor *managed;
-    weir_frames *frames = frames_new(4, WIDTH);
-    weir_item item = FRAMES_ITEM(frames);
-    item.release = weir_frames_release;
-    assert_int_equal(weir_to_dlpack(&item, WEIR_COLLATED_LABELS, &managed, NULL), WEIR_EINVAL);
-    assert_int_equal(weir_to_dlpack(&item, WEIR_COLLATED_FRAMES, &managed, NULL), WEIR_OK);
-    assert_null(item.data);
-    const DLTensor *tensor = &managed->dl_tensor;
-    assert_ptr_equal(tensor->data, frames->data);
-    assert_int_equal(tensor->byte_offset, 0);
-    assert_int_equal(tensor->device.device_type, kDLCPU);
-    assert_int_equal(tensor->dtype.code, kDLUInt);
-    assert_int_equal(tensor->dtype.bits, 8);
-    assert_int_equal(tensor->dtype.lanes, 1);
-    const int64_t shape[] = { 4, HEIGHT, WIDTH, CHANNELS };
-    const int64_t strides[] = { HEIGHT * WIDTH * CHANNELS, WIDTH * CHANNELS, CHANNELS, 1 };
-    assert_int_equal(tensor->ndim, 4);
-    assert_memory_equal(tensor->shape, shape, sizeof shape);
-    assert_memory_equal(tensor->strides, strides, sizeof strides);
-    managed->deleter(managed); /* frees the frames; otherwise the leak check fails */
-}
-#else
-TEST_CASE(without_dlpack_h_the_frames_stay_ours)
-{
-    weir_error error = { 0 };
-    struct DLManagedTensor *managed;
-    weir_frames *frames = frames_new(1, WIDTH);
-    assert_int_equal(weir_to_dlpack(&FRAMES_ITEM(frames), WEIR_COLLATED_FRAMES, &managed, &error), WEIR_EUNSUPPORTED);
-    assert_null(managed);
-    weir_frames_free(frames);
-}
-#endif
 
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

@@ -1,8 +1,9 @@
 /*
- * Where results are: the kinds of memory, and allocators of the program, from the decoder to the last result. "Pinned" and
+ * Where results are: the kinds of memory, and allocators of the program, from the decoder to the last tensor. "Pinned" and
  * "device" are only names here: the memory is the C library's, or none at all where nobody may touch it. Batches are in
  * test_collate.c.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include <weir/isolated.h>
 #include <weir/video.h>
 
+#include "stages/batch/dlpack_layout.h"
 #include "tests/clips.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -312,6 +314,55 @@ TEST_CASE(blocks_are_used_again)
     assert_int_equal(num_items, 16);
     assert_in_range(atomic_load(&memory.num_allocated), 1, 10); /* one worker, and queues of a few items */
     weir_pipeline_free(pipeline);
+    assert_int_equal(atomic_load(&memory.num_closed), 1);
+}
+
+/* Whoever is the last one: a tensor outlives the frames, which outlive the pipeline, which outlives the program's part. */
+TEST_CASE(the_last_call_comes_once_after_the_last_tensor)
+{
+    counted_memory memory = { 0 };
+    weir_allocator *allocator = allocator_of(&memory, WEIR_MEMORY_CUDA_HOST);
+    weir_item item = only_result(some_video(), &weir_video_decode, &(weir_video_config){ .allocator = allocator });
+    struct DLManagedTensorVersioned *made[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(weir_to_dlpack(&item, i ? WEIR_PART_PTS : WEIR_PART_DATA, &made[i], NULL), WEIR_OK);
+    dl_versioned *data = (dl_versioned *)(void *)made[0];
+    dl_versioned *pts = (dl_versioned *)(void *)made[1];
+    assert_int_equal(data->tensor.device.type, 3); /* kDLCUDAHost */
+    assert_int_equal(data->tensor.device.id, 0);
+    weir_allocator_free(allocator);
+    weir_item_release(&item);
+    data->deleter(data);
+    assert_int_equal(((const int64_t *)pts->tensor.data)[0], 0);
+    assert_int_equal(atomic_load(&memory.num_closed), 0);
+    pts->deleter(pts); /* of host memory, but its frames are not */
+    assert_int_equal(atomic_load(&memory.num_closed), 1);
+}
+
+static void *end_view(void *self)
+{
+    dl_versioned *tensor = self;
+    tensor->deleter(tensor);
+    return NULL;
+}
+
+/* Each thread frees one owner; one of them frees all. */
+TEST_CASE(tensors_end_on_any_thread_and_the_last_call_is_still_one)
+{
+    enum { NUM_VIEWS = 8 };
+    counted_memory memory = { 0 };
+    weir_allocator *allocator = allocator_of(&memory, WEIR_MEMORY_CUDA_HOST);
+    weir_item item = only_result(some_picture(), &weir_image_decode, &(weir_image_config){ .allocator = allocator });
+    struct DLManagedTensorVersioned *views[NUM_VIEWS];
+    pthread_t threads[NUM_VIEWS];
+    for (int i = 0; i < NUM_VIEWS; i++)
+        assert_int_equal(weir_to_dlpack(&item, i % 2 ? WEIR_PART_PTS : WEIR_PART_DATA, &views[i], NULL), WEIR_OK);
+    for (int i = 0; i < NUM_VIEWS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, end_view, views[i]), 0);
+    weir_item_release(&item);
+    weir_allocator_free(allocator);
+    for (int i = 0; i < NUM_VIEWS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(atomic_load(&memory.num_closed), 1);
 }
 

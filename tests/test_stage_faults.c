@@ -21,6 +21,7 @@
 #include <weir/sampler.h>
 #include <weir/stages.h>
 
+#include "stages/batch/dlpack_layout.h"
 #include "tests/clips.h"
 #include "tests/fault_loop.h"
 
@@ -243,7 +244,7 @@ TEST_CASE(children_bear_every_fault)
     }
 }
 
-/* ---- memory of the program ---------------------------------------------------------------------------------- */
+/* ---- memory of the program, and tensors ------------------------------------------------------------------------- */
 
 static void *give_memory(void *self, size_t num_bytes)
 {
@@ -263,6 +264,12 @@ static void count_close(void *self)
     ++*(int *)self;
 }
 
+static void end_loan(void *data, void *self)
+{
+    (void)self;
+    weir_frames_free(data);
+}
+
 static weir_frames *take_frames(void)
 {
     weir_pipeline *pipeline;
@@ -278,6 +285,30 @@ static weir_frames *take_frames(void)
     item.data = NULL;
     weir_item_release(&item);
     return frames;
+}
+
+/* Two views of each kind, at once; with a loan, the item's own release function is somebody else's. */
+static int view_frames(weir_frames *frames, bool is_lent, weir_error *error)
+{
+    struct DLManagedTensorVersioned *made[2] = { NULL };
+    struct DLManagedTensor *old = NULL;
+    weir_item item = { .data = frames,
+                       .type = WEIR_TYPE_FRAMES,
+                       .release = is_lent ? end_loan : weir_frames_release };
+    int status = weir_to_dlpack(&item, WEIR_PART_DATA, &made[0], error);
+    if (status == WEIR_OK)
+        status = weir_to_dlpack(&item, WEIR_PART_PTS, &made[1], error);
+    if (status == WEIR_OK)
+        status = weir_to_dlpack_unversioned(&item, WEIR_PART_DATA, &old, error);
+    weir_item_release(&item);
+    for (int i = 0; i < 2; i++) {
+        dl_versioned *tensor = (dl_versioned *)(void *)made[i];
+        if (tensor)
+            tensor->deleter(tensor);
+    }
+    if (old)
+        ((dl_managed *)(void *)old)->deleter((dl_managed *)(void *)old);
+    return status;
 }
 
 static int decode_into_own_memory(FILE *out, weir_error *error)
@@ -304,9 +335,23 @@ static int decode_into_own_memory(FILE *out, weir_error *error)
     return status;
 }
 
-TEST_CASE(memory_of_the_program_bears_every_fault)
+static int hand_over_tensors(FILE *out, weir_error *error)
+{
+    (void)out;
+    int status = WEIR_OK;
+    for (int is_lent = 0; is_lent < 2 && status == WEIR_OK; is_lent++) {
+        fault_arm(false);
+        weir_frames *frames = take_frames();
+        fault_arm(true);
+        status = view_frames(frames, is_lent, error);
+    }
+    return status;
+}
+
+TEST_CASE(memory_of_the_program_and_tensors_bear_every_fault)
 {
     BEARS_EVERY_FAULT(decode_into_own_memory);
+    BEARS_EVERY_FAULT(hand_over_tensors);
 }
 
 /* ---- sources, batches, files ------------------------------------------------------------------------------------ */

@@ -1,8 +1,8 @@
 /*
- * weir_loader: a pipeline as a shared library with four functions, for programs in other languages. Each clip is
- * returned as a DLPack tensor that uses the memory of the frames: nothing is copied. weir_loader.py converts it to a
- * NumPy array.
+ * weir_loader: a pipeline as a shared library with a few functions, for programs in other languages. Frames and their times
+ * are DLPack tensors that use the memory of the clip: nothing is copied. weir_loader.py makes NumPy arrays of them.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <weir/weir.h>
@@ -15,7 +15,10 @@ typedef struct weir_loader {
 } weir_loader;
 
 LOADER_API weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t size);
-LOADER_API int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor);
+LOADER_API int weir_loader_next(weir_loader *loader, weir_item **clip);
+LOADER_API void *weir_loader_view(weir_loader *loader, weir_item *clip, bool of_times, bool is_versioned);
+LOADER_API void weir_loader_device(const weir_item *clip, bool of_times, int32_t *type, int32_t *number);
+LOADER_API void weir_loader_end_clip(weir_item *clip);
 LOADER_API const char *weir_loader_error(const weir_loader *loader);
 LOADER_API void weir_loader_close(weir_loader *loader);
 
@@ -39,23 +42,52 @@ weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t 
     return loader;
 }
 
-/* 1 = *tensor is the next clip, to be freed by its deleter; 0 = no more clips; -1 = see weir_loader_error(). */
-int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor)
+/* 1 = *clip is the next one, for weir_loader_end_clip(); 0 = no more clips; -1 = see weir_loader_error(). */
+int weir_loader_next(weir_loader *loader, weir_item **clip)
 {
-    weir_item item;
     if (!loader->pipeline)
         return -1;
     loader->error = (weir_error){ 0 }; /* it keeps the first error, which may have been of an earlier clip */
-    int status = weir_pipeline_next(loader->pipeline, &item, WEIR_FOREVER);
-    if (status == WEIR_EOF)
-        return 0;
-    if (status != WEIR_OK) {
-        weir_pipeline_error(loader->pipeline, NULL, &loader->error);
-        return -1;
+    weir_item *item = calloc(1, sizeof *item);
+    int status = item ? weir_pipeline_next(loader->pipeline, item, WEIR_FOREVER)
+                      : weir_error_set(&loader->error, WEIR_ENOMEM, 0, "out of memory");
+    if (status == WEIR_OK) {
+        *clip = item;
+        return 1;
     }
-    status = weir_to_dlpack(&item, WEIR_COLLATED_FRAMES, tensor, &loader->error); /* the tensor owns the frames now */
-    weir_item_release(&item);
-    return status == WEIR_OK ? 1 : -1;
+    free(item);
+    weir_pipeline_error(loader->pipeline, NULL, &loader->error);
+    return status == WEIR_EOF ? 0 : -1;
+}
+
+/* The frames of the clip, or their times, as a DLManagedTensorVersioned or, for older consumers, as a DLManagedTensor; NULL = see
+   weir_loader_error(). There may be several at once, also after weir_loader_end_clip() and weir_loader_close(). */
+void *weir_loader_view(weir_loader *loader, weir_item *clip, bool of_times, bool is_versioned)
+{
+    weir_part part = of_times ? WEIR_PART_PTS : WEIR_PART_DATA;
+    struct DLManagedTensorVersioned *versioned = NULL;
+    struct DLManagedTensor *unversioned = NULL;
+    loader->error = (weir_error){ 0 };
+    if (is_versioned)
+        weir_to_dlpack(clip, part, &versioned, &loader->error);
+    else
+        weir_to_dlpack_unversioned(clip, part, &unversioned, &loader->error);
+    return is_versioned ? (void *)versioned : (void *)unversioned;
+}
+
+/* Where the values are, in DLPack's numbers: 1, 0 is the CPU. */
+void weir_loader_device(const weir_item *clip, bool of_times, int32_t *type, int32_t *number)
+{
+    weir_memory memory = of_times ? (weir_memory){ WEIR_MEMORY_HOST, 0 } : ((const weir_frames *)clip->data)->memory;
+    *type = weir_memory_dlpack_type(memory);
+    *number = memory.device;
+}
+
+void weir_loader_end_clip(weir_item *clip)
+{
+    if (clip)
+        weir_item_release(clip);
+    free(clip);
 }
 
 const char *weir_loader_error(const weir_loader *loader)

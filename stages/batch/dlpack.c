@@ -1,116 +1,236 @@
+/*
+ * A tensor is one more owner of an item's data. Which way it becomes one depends on who frees the data:
+ *  - a result of weir (its release function is that of its type, or the item is only a name for it): the result counts its
+ *    owners, so weir_frames_free() and the like may be called while tensors exist;
+ *  - anybody else (a loan of weir_cache, a result of the program): nobody else knows how to count, so the item's release
+ *    function moves to a lent_data, which the item and its tensors share, and calls it once. Others may read the same
+ *    values at the same time, so such tensors are read-only, as far as DLPack can say it (versioned ones).
+ */
 #include <weir/arrays.h>
 
-#ifdef WEIR_HAVE_DLPACK
-
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include <dlpack/dlpack.h>
-
+#include "stages/batch/dlpack_layout.h"
 #include "stages/batch/tensor.h"
 #include "stages/memory/views.h"
 
+typedef void release_function(void *data, void *self);
+
+/* ---- owners ------------------------------------------------------------------------------------------------------ */
+
+typedef struct lent_data {
+    atomic_size_t owners;
+    release_function *release;
+    void *release_self;
+} lent_data;
+
+static void lent_data_release(void *data, void *self)
+{
+    lent_data *lent = self;
+    if (atomic_fetch_sub_explicit(&lent->owners, 1, memory_order_acq_rel) != 1)
+        return;
+    lent->release(data, lent->release_self);
+    free(lent);
+}
+
+/* What frees a result of the item's type, and its count of owners. */
+static release_function *find_own_release(const weir_item *item, uint32_t **num_views)
+{
+    if (weir__item_is(item, WEIR_TYPE_FRAMES)) {
+        *num_views = &((weir_frames *)item->data)->num_views;
+        return weir_frames_release;
+    }
+    if (weir__item_is(item, WEIR_TYPE_AUDIO)) {
+        *num_views = &((weir_audio *)item->data)->num_views;
+        return weir_audio_release;
+    }
+    *num_views = &((weir_collated *)item->data)->num_views;
+    return weir_collated_release;
+}
+
+/* False = out of memory: nothing has changed. */
+static bool lend_data(weir_item *item)
+{
+    if (item->release == lent_data_release) {
+        atomic_fetch_add_explicit(&((lent_data *)item->release_self)->owners, 1, memory_order_relaxed);
+        return true;
+    }
+    lent_data *lent = malloc(sizeof *lent);
+    if (!lent)
+        return false;
+    *lent = (lent_data){ .release = item->release, .release_self = item->release_self };
+    atomic_init(&lent->owners, 2); /* the item and the tensor */
+    item->release = lent_data_release;
+    item->release_self = lent;
+    return true;
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+
 /* The tensor and what it points to, in one block. */
 typedef struct owned_tensor {
-    DLManagedTensor managed;
+    union {
+        dl_managed managed;
+        dl_versioned versioned;
+    } as;
     int64_t shape[WEIR_TENSOR_MAX_DIMS];
     int64_t strides[WEIR_TENSOR_MAX_DIMS];
+    bool is_read_only;
     void *data; /* of the item; freed by: */
-    void (*release)(void *data, void *self);
+    release_function *release;
     void *release_self;
 } owned_tensor;
 
-static void delete_tensor(DLManagedTensor *managed)
+static void owned_tensor_free(owned_tensor *own)
 {
-    owned_tensor *own = managed->manager_ctx;
-    if (own->release)
-        own->release(own->data, own->release_self);
+    own->release(own->data, own->release_self);
     free(own);
+}
+
+static void delete_managed(dl_managed *managed)
+{
+    owned_tensor_free(managed->context);
+}
+
+static void delete_versioned(dl_versioned *versioned)
+{
+    owned_tensor_free(versioned->context);
+}
+
+static bool own_data(owned_tensor *own, weir_item *item)
+{
+    uint32_t *num_views;
+    release_function *release = find_own_release(item, &num_views);
+    own->data = item->data;
+    own->release = release;
+    if (!item->release || item->release == release) {
+        weir__views_add(num_views);
+        return true;
+    }
+    own->is_read_only = true;
+    if (!lend_data(item))
+        return false;
+    own->release = item->release;
+    own->release_self = item->release_self;
+    return true;
 }
 
 static uint8_t code_of(char kind)
 {
-    return kind == 'u' ? kDLUInt : kind == 'i' ? kDLInt : kind == 'b' ? kDLBfloat : kDLFloat;
+    return kind == 'u' ? DL_UINT : kind == 'i' ? DL_INT : kind == 'b' ? DL_BFLOAT : DL_FLOAT;
 }
 
-/* NULL = out of memory. */
-static owned_tensor *make_tensor(const weir_tensor *tensor)
+static dl_tensor describe_tensor(owned_tensor *own, const weir_tensor *tensor)
 {
-    owned_tensor *own = calloc(1, sizeof *own);
-    if (!own)
-        return NULL;
     for (int i = 0; i < tensor->num_dims; i++) {
         own->shape[i] = tensor->shape[i];
         own->strides[i] = (int64_t)(weir__tensor_bytes(tensor, i + 1) / tensor->num_bytes);
     }
-    own->managed = (DLManagedTensor){
-        .dl_tensor = {
-            .data = tensor->data,
-            .device = { (DLDeviceType)weir_memory_dlpack_type(tensor->memory), tensor->memory.device },
-            .ndim = tensor->num_dims,
-            .dtype = { .code = code_of(tensor->kind), .bits = (uint8_t)(8 * tensor->num_bytes), .lanes = 1 },
-            .shape = own->shape,
-            .strides = own->strides,
-        },
-        .manager_ctx = own,
-        .deleter = delete_tensor,
+    return (dl_tensor){
+        .data = tensor->data,
+        .device = { weir_memory_dlpack_type(tensor->memory), tensor->memory.device },
+        .num_dims = tensor->num_dims,
+        .dtype = { .code = code_of(tensor->kind), .bits = (uint8_t)(8 * tensor->num_bytes), .lanes = 1 },
+        .shape = own->shape,
+        .strides = own->strides,
     };
-    return own;
 }
 
-static weir_tensor part_of_batch(const weir_collated *batch, weir_collated_part part, weir_tensor frames)
+/* The part of a batch or of frames, whose data is in *tensor already. False = it has no such part. */
+static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tensor)
 {
-    int64_t num_items = frames.shape[0];
-    int64_t num_frames = frames.shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
-    const weir_tensor tensors[] = {
-        frames,
-        { batch->labels, 'i', sizeof *batch->labels, 1, { num_items }, { 0 } },
-        { batch->ids, 'i', sizeof *batch->ids, 1, { num_items }, { 0 } },
-        { batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 }, { 0 } },
-        { batch->mask, 'u', sizeof *batch->mask, 2, { num_items, num_frames }, { 0 } },
-        { batch->valid, 'u', sizeof *batch->valid, 1, { num_items }, { 0 } },
-    };
-    return tensors[part];
+    if (part == WEIR_PART_DATA)
+        return true;
+    if (part == WEIR_PART_PTS && weir__item_is(item, WEIR_TYPE_FRAMES)) {
+        const weir_frames *frames = item->data;
+        *tensor = (weir_tensor){ frames->pts, 'i', sizeof *frames->pts, 1, { frames->num_frames }, { 0 } };
+        return frames->pts;
+    }
+    if (!weir__item_is(item, WEIR_TYPE_COLLATED))
+        return false;
+    const weir_collated *batch = item->data;
+    int64_t num_items = tensor->shape[0];
+    int64_t num_frames = tensor->shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
+    switch (part) {
+    case WEIR_PART_LABELS:
+        *tensor = (weir_tensor){ batch->labels, 'i', sizeof *batch->labels, 1, { num_items }, { 0 } };
+        return true;
+    case WEIR_PART_IDS:
+        *tensor = (weir_tensor){ batch->ids, 'i', sizeof *batch->ids, 1, { num_items }, { 0 } };
+        return true;
+    case WEIR_PART_SIZES:
+        *tensor = (weir_tensor){ batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 }, { 0 } };
+        return true;
+    case WEIR_PART_MASK:
+        *tensor = (weir_tensor){ batch->mask, 'u', sizeof *batch->mask, 2, { num_items, num_frames }, { 0 } };
+        return true;
+    case WEIR_PART_VALID:
+        *tensor = (weir_tensor){ batch->valid, 'u', sizeof *batch->valid, 1, { num_items }, { 0 } };
+        return true;
+    case WEIR_PART_DATA:
+    case WEIR_PART_PTS: break;
+    }
+    return false;
 }
 
-int weir_to_dlpack(weir_item *item, weir_collated_part part, DLManagedTensor **to, weir_error *error)
+/* *described is the tensor of the part, in a new block that owns the data, too. */
+static int make_tensor(weir_item *item, weir_part part, owned_tensor **to, dl_tensor *described, weir_error *error)
 {
     weir_tensor tensor;
-    if (to)
-        *to = NULL;
-    bool is_batch = weir__item_is(item, WEIR_TYPE_COLLATED);
-    if (!item || !to || (unsigned)part > (is_batch ? WEIR_COLLATED_VALID : WEIR_COLLATED_FRAMES))
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL, or the item has no such part");
     int rc = weir__item_tensor(item, &tensor, error);
     if (rc != WEIR_OK)
         return rc;
-    if (is_batch)
-        tensor = part_of_batch(item->data, part, tensor);
-    owned_tensor *own = make_tensor(&tensor);
-    if (!own)
+    if (!choose_part(item, part, &tensor))
+        return weir_error_set(error, WEIR_EINVAL, 0, "an item of type \"%s\" has no part %d", item->type, (int)part);
+    owned_tensor *own = calloc(1, sizeof *own);
+    if (!own || !own_data(own, item)) {
+        free(own);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    own->data = item->data;
-    own->release = is_batch ? weir_collated_release : item->release;
-    own->release_self = is_batch ? NULL : item->release_self;
-    if (is_batch) {
-        weir__views_add(&((weir_collated *)item->data)->num_views);
-    } else {
-        item->data = item->release_self = NULL;
-        item->release = NULL;
     }
-    *to = &own->managed;
+    *described = describe_tensor(own, &tensor);
+    *to = own;
     return WEIR_OK;
 }
 
-#else
-
-int weir_to_dlpack(weir_item *item, weir_collated_part part, struct DLManagedTensor **tensor, weir_error *error)
+static int refuse_null(weir_error *error)
 {
-    (void)part;
-    if (!item || !tensor)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    *tensor = NULL;
-    return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                          "weir was built without dlpack.h (Debian: libdlpack-dev): install it and build weir again");
+    return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
 }
 
-#endif
+int weir_to_dlpack(weir_item *item, weir_part part, struct DLManagedTensorVersioned **to, weir_error *error)
+{
+    owned_tensor *own;
+    dl_tensor tensor;
+    if (to)
+        *to = NULL;
+    if (!item || !to)
+        return refuse_null(error);
+    int rc = make_tensor(item, part, &own, &tensor, error);
+    if (rc != WEIR_OK)
+        return rc;
+    own->as.versioned = (dl_versioned){ .major = DL_MAJOR_VERSION,
+                                        .minor = DL_MINOR_VERSION,
+                                        .context = own,
+                                        .deleter = delete_versioned,
+                                        .flags = own->is_read_only ? DL_READ_ONLY : 0,
+                                        .tensor = tensor };
+    *to = (struct DLManagedTensorVersioned *)(void *)&own->as.versioned;
+    return WEIR_OK;
+}
+
+int weir_to_dlpack_unversioned(weir_item *item, weir_part part, struct DLManagedTensor **to, weir_error *error)
+{
+    owned_tensor *own;
+    dl_tensor tensor;
+    if (to)
+        *to = NULL;
+    if (!item || !to)
+        return refuse_null(error);
+    int rc = make_tensor(item, part, &own, &tensor, error);
+    if (rc != WEIR_OK)
+        return rc;
+    own->as.managed = (dl_managed){ .tensor = tensor, .context = own, .deleter = delete_managed };
+    *to = (struct DLManagedTensor *)(void *)&own->as.managed;
+    return WEIR_OK;
+}

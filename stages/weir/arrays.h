@@ -79,31 +79,43 @@ WEIR_API int weir_write_safetensors(const weir_item *item, const char *path, wei
 
 /* -- DLPack -- */
 
-struct DLManagedTensor; /* <dlpack/dlpack.h> */
+struct DLManagedTensorVersioned; /* <dlpack/dlpack.h> of DLPack 1.0 and later */
+struct DLManagedTensor;          /* of all versions */
 
-/* Which tensor of a batch. */
-typedef enum weir_collated_part {
-    WEIR_COLLATED_FRAMES = 0, /* its data, in its shape and type */
-    WEIR_COLLATED_LABELS,     /* int64, [B] */
-    WEIR_COLLATED_IDS,        /* int64, [B] */
-    WEIR_COLLATED_SIZES,      /* int32, [B, 3] */
-    WEIR_COLLATED_MASK,       /* uint8, [B, N] */
-    WEIR_COLLATED_VALID,      /* uint8, [B] */
-} weir_collated_part;
+/* Which tensor of an item. */
+typedef enum weir_part {
+    WEIR_PART_DATA = 0, /* the values of frames, sound or a batch, in their shape and type */
+    /* of a batch */
+    WEIR_PART_LABELS, /* int64, [B] */
+    WEIR_PART_IDS,    /* int64, [B] */
+    WEIR_PART_SIZES,  /* int32, [B, 3] */
+    WEIR_PART_MASK,   /* uint8, [B, N] */
+    WEIR_PART_VALID,  /* uint8, [B] */
+    /* of frames */
+    WEIR_PART_PTS, /* int64, [N], in units of weir_frames.time_base_num / time_base_den seconds */
+} weir_part;
 
 /*
- * An item's data as a tensor for PyTorch, NumPy, JAX, CuPy and all other libraries that read DLPack, without a copy: in
- * its own shape ([N, height, width, 3] of uint8 by default), row-major and contiguous. Its owner calls its deleter,
- * once, on any thread. Any thread, one at a time for each item.
+ * A part of an item as a tensor for PyTorch, NumPy 2.1, JAX, CuPy and all other libraries that read DLPack 1.0, without a copy:
+ * in its own shape ([N, height, width, 3] of uint8 by default), row-major and contiguous, on the device that the item's `memory`
+ * says (parts other than the data: on the CPU). Python passes it on in a capsule named "dltensor_versioned".
  *
- * Frames and samples: the tensor takes the data over, and the item is without data; part must be WEIR_COLLATED_FRAMES. A
- * batch stays the item's, and so do further tensors of it: its memory is freed when the item and all its tensors are.
+ * The item stays as it is, and there may be any number of tensors of it, of the same part, too: they share its memory, which is
+ * freed when the item and all its tensors are, by weir_item_release() or weir_frames_free() (weir_audio_free(),
+ * weir_collated_free()), and by the deleter of each tensor, which its owner calls once, on any thread. Tensors may be written to;
+ * who shares memory sees what the others write. Those of an item whose data others have, too (a replay of weir_cache), are
+ * read-only.
  *
- * WEIR_OK; or the item is unchanged, *tensor is NULL and *error (may be NULL) is filled: WEIR_EINVAL (NULL, another type of
- * item), WEIR_ENOMEM, WEIR_EUNSUPPORTED (built without dlpack.h).
+ * Any thread, one at a time for each item. WEIR_OK; or the item is unchanged, *tensor is NULL and *error (may be NULL) is filled:
+ * WEIR_EINVAL (NULL, another type of item, or it has no such part), WEIR_ENOMEM.
  */
-WEIR_API int weir_to_dlpack(weir_item *item, weir_collated_part part, struct DLManagedTensor **tensor,
+WEIR_API int weir_to_dlpack(weir_item *item, weir_part part, struct DLManagedTensorVersioned **tensor,
                             weir_error *error);
+
+/* The same for consumers that know no versions (NumPy before 2.1; capsules named "dltensor"). Such a tensor
+   cannot say that it is read-only: NumPy takes all of them for read-only, others take all for writable. */
+WEIR_API int weir_to_dlpack_unversioned(weir_item *item, weir_part part, struct DLManagedTensor **tensor,
+                                        weir_error *error);
 
 #ifdef __cplusplus
 }

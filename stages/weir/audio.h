@@ -45,7 +45,7 @@ typedef struct weir_audio_config {
     uint64_t max_bytes; /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
 } weir_audio_config;
 
-/* Decoded samples, in host memory. One owner at a time; everything in it is freed by
+/* Decoded samples, in host memory. One owner at a time, except for tensors of it (weir_to_dlpack()); everything in it is freed by
    weir_audio_free(). */
 typedef struct weir_audio {
     float *data;          /* [num_samples][channels] or, if planar, [channels][num_samples]; contiguous; full scale is

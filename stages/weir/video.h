@@ -156,7 +156,7 @@ typedef struct weir_video_config {
 /* A frame's pts if its time is unknown. */
 #define WEIR_PTS_UNKNOWN INT64_MIN
 
-/* Decoded frames, in presentation order. One owner at a time; everything in it is
+/* Decoded frames, in presentation order. One owner at a time, except for tensors of it (weir_to_dlpack()); everything in it is
    freed by weir_frames_free(). */
 typedef struct weir_frames {
     uint8_t *data; /* [num_frames][height][width][channels], or as pixel and layout say; contiguous; in `memory` */
