@@ -290,6 +290,51 @@ static void check_struct_copy(void)
     CHECK_GUARD(given);
 }
 
+#ifdef WEIR_ALLOCATOR_H
+static int num_blocks, num_closed;
+
+static void *allocate(void *self, size_t num_bytes)
+{
+    REQUIRE(self == &num_blocks);
+    num_blocks++;
+    return malloc(num_bytes);
+}
+
+static void give_back(void *self, void *data, size_t num_bytes)
+{
+    REQUIRE(self == &num_blocks && num_bytes > 0);
+    num_blocks--;
+    free(data);
+}
+
+static void count_close(void *self)
+{
+    REQUIRE(self == &num_blocks && num_blocks == 0);
+    num_closed++;
+}
+
+static void check_allocator(void)
+{
+    weir_error error = { 0 };
+    weir_allocator *allocator;
+    GUARDED(weir_allocator_config, config);
+    GUARDED(weir_memory, memory);
+    config.value = (weir_allocator_config){ .memory = { WEIR_MEMORY_CUDA_HOST, 0 },
+                                            .self = &num_blocks,
+                                            .allocate = allocate,
+                                            .free = give_back,
+                                            .close = count_close };
+    REQUIRE(weir_allocator_new(&config.value, &allocator, &error) == WEIR_OK);
+    memory.value = weir_allocator_memory(allocator);
+    REQUIRE(memory.value.kind == WEIR_MEMORY_CUDA_HOST && weir_memory_is_accessible(memory.value));
+    REQUIRE(weir_memory_dlpack_type(memory.value) == 3);
+    weir_allocator_free(allocator);
+    REQUIRE(num_closed == 1);
+    CHECK_GUARD(config);
+    CHECK_GUARD(memory);
+}
+#endif
+
 #ifdef WEIR_ARRAYS_H
 static void check_streams(void)
 {
@@ -333,6 +378,9 @@ int main(void)
 #endif
 #ifdef WEIR_VIDEO_H
     refuse_what_is_no_video();
+#endif
+#ifdef WEIR_ALLOCATOR_H
+    check_allocator();
 #endif
 #ifdef WEIR_ARRAYS_H
     check_streams();

@@ -231,9 +231,11 @@ TEST_CASE(frames_are_decoded_into_the_programs_memory_and_are_the_same)
     for (size_t i = 0; i < LENGTH(pixels); i++) {
         counted_memory memory = { 0 };
         weir_allocator *allocator = allocator_of(&memory, WEIR_MEMORY_CUDA_HOST);
-        weir_item plain = only_result(some_video(), &weir_video_decode, &(weir_video_config){ .pixel = pixels[i] });
-        weir_item own = only_result(some_video(), &weir_video_decode,
-                                    &(weir_video_config){ .pixel = pixels[i], .allocator = allocator });
+        weir_item plain = only_result(some_video(), &weir_video_decode,
+                                      &(weir_video_config){ WEIR_WITH_PICTURE(.pixel = pixels[i]) });
+        weir_item own =
+            only_result(some_video(), &weir_video_decode,
+                        &(weir_video_config){ WEIR_WITH_PICTURE(.pixel = pixels[i]), .allocator = allocator });
         const weir_frames *frames = own.data;
         assert_int_equal(frames->memory.kind, WEIR_MEMORY_CUDA_HOST);
         assert_int_equal(((const weir_frames *)plain.data)->memory.kind, WEIR_MEMORY_HOST);

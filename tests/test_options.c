@@ -178,6 +178,9 @@ TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
     assert_int_equal(sizeof(weir_export_format), 152);
     assert_int_equal(sizeof(weir_export_setting), 48);
 #endif
+#ifdef WEIR_ALLOCATOR_H
+    assert_int_equal(sizeof(weir_memory), 8);
+#endif
 }
 
 static void test_newer_function(void)
@@ -344,6 +347,16 @@ static int pass_directory_count(const void *given, size_t size, weir_error *erro
 }
 #endif
 
+#ifdef WEIR_ALLOCATOR_H
+static int pass_allocator(const void *given, size_t size, weir_error *error)
+{
+    weir_allocator *allocator;
+    int status = weir_allocator_new_sized(given, size, &allocator, error);
+    weir_allocator_free(allocator);
+    return status;
+}
+#endif
+
 #ifdef WEIR_TRACE_FILE_H
 static int pass_trace(const void *given, size_t size, weir_error *error)
 {
@@ -389,6 +402,9 @@ static const struct {
     { "the config of the stage", sizeof(weir_list_config), pass_list },
     { "the config of the stage", sizeof(weir_directory_config), pass_directory },
     { "weir_directory_config", sizeof(weir_directory_config), pass_directory_count },
+#endif
+#ifdef WEIR_ALLOCATOR_H
+    { "weir_allocator_config", sizeof(weir_allocator_config), pass_allocator },
 #endif
 #ifdef WEIR_TRACE_FILE_H
     { "weir_trace_options", sizeof(weir_trace_options), pass_trace },

@@ -615,7 +615,7 @@ TEST_CASE(a_surface_of_a_device_is_refused_by_name_and_not_touched)
         weir_rotator rotator = { 0 };
         const AVFrame *rotated;
         weir_error error = { 0 };
-        weir__scaler_set(&scaler, &(weir_video_config){ 0 }, 64, 48);
+        weir__scaler_set(&scaler, &(weir_picture_config){ 0 }, 64, 48);
         expect_surface_error(weir__scaler_run(&scaler, surface, out, &error), &error, "scaler: ", surfaces[i].kind);
         error = (weir_error){ 0 };
         expect_surface_error(weir__rotator_run(&rotator, NULL, surface, &rotated, &error), &error,

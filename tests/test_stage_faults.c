@@ -323,7 +323,7 @@ static int decode_into_own_memory(FILE *out, weir_error *error)
     int status = weir_allocator_new(&own, &allocator, error);
     if (status != WEIR_OK)
         return status;
-    const weir_video_config video = { .width = 32, .height = 32, .allocator = allocator };
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .allocator = allocator };
     const weir_collate_config collate = { .num_items = 1, .allocator = allocator };
     const weir_list_config list = { .paths = &clip, .num_paths = 1 };
     const stage stages[] = {
