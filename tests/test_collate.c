@@ -550,7 +550,7 @@ TEST_CASE(a_tensor_of_a_batch_keeps_the_users_memory)
     weir_allocator_free(allocator);
     struct DLManagedTensorVersioned *made;
     weir_item item = { .data = batch, .release = weir_collated_release, .type = WEIR_TYPE_COLLATED };
-    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, &made, NULL), WEIR_OK);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, NULL, &made, NULL), WEIR_OK);
     weir_item_release(&item);
     dl_versioned *tensor = (dl_versioned *)(void *)made;
     assert_int_equal(tensor->tensor.device.type, 3); /* kDLCUDAHost */
@@ -677,7 +677,7 @@ TEST_CASE(a_place_that_cannot_be_written_is_named)
 static dl_versioned *tensor_of(weir_collated *batch, weir_part part)
 {
     struct DLManagedTensorVersioned *made;
-    assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), part, &made, NULL), WEIR_OK);
+    assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), part, NULL, &made, NULL), WEIR_OK);
     return (dl_versioned *)(void *)made;
 }
 

@@ -50,7 +50,7 @@ static dl_versioned *view(weir_item *item, weir_part part)
 {
     weir_error error = { 0 };
     struct DLManagedTensorVersioned *made;
-    if (weir_to_dlpack(item, part, &made, &error) != WEIR_OK)
+    if (weir_to_dlpack(item, part, NULL, &made, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return (dl_versioned *)(void *)made;
 }
@@ -58,7 +58,7 @@ static dl_versioned *view(weir_item *item, weir_part part)
 static dl_managed *view_unversioned(weir_item *item)
 {
     struct DLManagedTensor *made;
-    assert_int_equal(weir_to_dlpack_unversioned(item, WEIR_PART_DATA, &made, NULL), WEIR_OK);
+    assert_int_equal(weir_to_dlpack_unversioned(item, WEIR_PART_DATA, NULL, &made, NULL), WEIR_OK);
     return (dl_managed *)(void *)made;
 }
 
@@ -118,6 +118,20 @@ TEST_CASE(a_kind_of_memory_has_the_number_of_the_installed_header)
         assert_int_equal(weir_memory_dlpack_type((weir_memory){ known[i].kind, 0 }), known[i].type);
 }
 #endif
+
+TEST_CASE(a_device_of_dlpack_is_a_kind_of_memory_and_back)
+{
+    static const int32_t types[] = { 1, 2, 3, 10, 11, 12, 13, 14 };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        weir_memory memory = weir_memory_of_dlpack(types[i], 4);
+        assert_string_not_equal(weir_memory_kind_name(memory.kind), "unknown");
+        assert_int_equal(weir_memory_dlpack_type(memory), types[i]);
+        assert_int_equal(memory.device, 4);
+    }
+    assert_int_equal(weir_memory_of_dlpack(1, 0).kind, WEIR_MEMORY_HOST);
+    assert_string_equal(weir_memory_kind_name(weir_memory_of_dlpack(0, 0).kind), "unknown");
+    assert_string_equal(weir_memory_kind_name(weir_memory_of_dlpack(17, 0).kind), "unknown");
+}
 
 TEST_CASE(the_versioned_struct_is_laid_out_as_dlpack_1_says)
 {
@@ -200,6 +214,61 @@ TEST_CASE(a_tensor_names_the_device_of_its_memory)
         assert_int_equal(old->tensor.device.id, places[i].memory.device);
         tensor->deleter(tensor);
         old->deleter(old);
+        weir_item_release(&item);
+    }
+}
+
+/* PyTorch knows pinned memory as that of the CPU only. */
+TEST_CASE(pinned_memory_is_that_of_the_cpu_for_whom_wants_it_so)
+{
+    static const weir_memory_kind kinds[] = { WEIR_MEMORY_HOST, WEIR_MEMORY_CUDA_HOST, WEIR_MEMORY_ROCM_HOST,
+                                              WEIR_MEMORY_CUDA_MANAGED };
+    const weir_memory cpu = weir_memory_of_dlpack(1, 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct DLManagedTensorVersioned *made;
+        struct DLManagedTensor *made_old;
+        weir_item item = frames_item((weir_memory){ kinds[i], 0 });
+        assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, &cpu, &made, NULL), WEIR_OK);
+        assert_int_equal(weir_to_dlpack_unversioned(&item, WEIR_PART_DATA, &cpu, &made_old, NULL), WEIR_OK);
+        dl_versioned *tensor = (dl_versioned *)(void *)made;
+        dl_managed *old = (dl_managed *)(void *)made_old;
+        assert_is_the_frames(&tensor->tensor, item.data);
+        assert_is_the_frames(&old->tensor, item.data);
+        tensor->deleter(tensor);
+        old->deleter(old);
+        weir_item_release(&item);
+    }
+}
+
+TEST_CASE(a_tensor_is_no_copy_on_another_device)
+{
+    static const struct {
+        weir_memory memory, wanted;
+        weir_part part;
+        bool is_refused;
+    } cases[] = { { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 1 }, WEIR_PART_DATA, false },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 0 }, WEIR_PART_DATA, true },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_HOST, 0 }, WEIR_PART_DATA, true },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_HOST, 0 }, WEIR_PART_PTS, false },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 1 }, WEIR_PART_PTS, true },
+                  { { WEIR_MEMORY_HOST, 0 }, { WEIR_MEMORY_CUDA_HOST, 0 }, WEIR_PART_DATA, true },
+                  { { WEIR_MEMORY_HOST, 0 }, { WEIR_MEMORY_HOST, 1 }, WEIR_PART_DATA, true },
+                  { { WEIR_MEMORY_CUDA_HOST, 0 }, { WEIR_MEMORY_CUDA_HOST, 0 }, WEIR_PART_DATA, false } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct DLManagedTensorVersioned *made;
+        weir_error error = { 0 };
+        weir_item item = frames_item(cases[i].memory);
+        int status = weir_to_dlpack(&item, cases[i].part, &cases[i].wanted, &made, &error);
+        assert_int_equal(status, cases[i].is_refused ? WEIR_EUNSUPPORTED : WEIR_OK);
+        if (cases[i].is_refused) {
+            assert_null(made);
+            assert_non_null(strstr(error.message, "a tensor is no copy"));
+        } else {
+            dl_versioned *tensor = (dl_versioned *)(void *)made;
+            assert_int_equal(tensor->tensor.device.type, weir_memory_dlpack_type(cases[i].wanted));
+            assert_int_equal(tensor->tensor.device.id, cases[i].wanted.device);
+            tensor->deleter(tensor);
+        }
         weir_item_release(&item);
     }
 }
@@ -307,19 +376,19 @@ TEST_CASE(an_item_without_that_part_is_refused_and_unchanged)
     weir_error error = { 0 };
     weir_item item = frames_item(host);
     for (int part = WEIR_PART_LABELS; part <= WEIR_PART_VALID; part++)
-        assert_int_equal(weir_to_dlpack(&item, (weir_part)part, &made, NULL), WEIR_EINVAL);
-    assert_int_equal(weir_to_dlpack(&item, (weir_part)INT_MAX, &made, &error), WEIR_EINVAL);
+        assert_int_equal(weir_to_dlpack(&item, (weir_part)part, NULL, &made, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_to_dlpack(&item, (weir_part)INT_MAX, NULL, &made, &error), WEIR_EINVAL);
     assert_null(made);
     assert_non_null(strstr(error.message, "weir.frames"));
     weir_item_release(&item);
 
     char text[] = "text";
     item = (weir_item){ .data = text, .type = WEIR_TYPE_TEXT };
-    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, &made, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, NULL, &made, NULL), WEIR_EINVAL);
     int64_t pts[NUM_FRAMES];
     weir_frames not_sound = { .pts = pts, .num_frames = NUM_FRAMES }; /* what a mistake would find there */
     item = (weir_item){ .data = &not_sound, .type = WEIR_TYPE_AUDIO };
-    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_PTS, &made, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_PTS, NULL, &made, NULL), WEIR_EINVAL);
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -231,12 +231,12 @@ TEST_CASE(the_stages_refuse_null)
     REFUSED(weir_write_npy(&(weir_item){ 0 }, NULL, NULL));
     REFUSED(weir_write_safetensors(NULL, "a", NULL));
     REFUSED(weir_write_safetensors(&(weir_item){ 0 }, NULL, NULL));
-    REFUSED(weir_to_dlpack(NULL, WEIR_PART_DATA, &tensor, NULL));
-    REFUSED(weir_to_dlpack(&(weir_item){ 0 }, WEIR_PART_DATA, &tensor, NULL));
-    REFUSED(weir_to_dlpack(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, NULL));
-    REFUSED(weir_to_dlpack_unversioned(NULL, WEIR_PART_DATA, &unversioned, NULL));
-    REFUSED(weir_to_dlpack_unversioned(&(weir_item){ 0 }, WEIR_PART_DATA, &unversioned, NULL));
-    REFUSED(weir_to_dlpack_unversioned(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, NULL));
+    REFUSED(weir_to_dlpack(NULL, WEIR_PART_DATA, NULL, &tensor, NULL));
+    REFUSED(weir_to_dlpack(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, &tensor, NULL));
+    REFUSED(weir_to_dlpack(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, NULL, NULL));
+    REFUSED(weir_to_dlpack_unversioned(NULL, WEIR_PART_DATA, NULL, &unversioned, NULL));
+    REFUSED(weir_to_dlpack_unversioned(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, &unversioned, NULL));
+    REFUSED(weir_to_dlpack_unversioned(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, NULL, NULL));
     REFUSED(weir_allocator_new(NULL, &allocator, NULL));
     REFUSED(weir_allocator_new(&(weir_allocator_config){ 0 }, &allocator, NULL));
     REFUSED(weir_allocator_new(&(weir_allocator_config){ 0 }, NULL, NULL));

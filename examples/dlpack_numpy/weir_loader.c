@@ -16,7 +16,8 @@ typedef struct weir_loader {
 
 LOADER_API weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t size);
 LOADER_API int weir_loader_next(weir_loader *loader, weir_item **clip);
-LOADER_API void *weir_loader_view(weir_loader *loader, weir_item *clip, bool of_times, bool is_versioned);
+LOADER_API void *weir_loader_view(weir_loader *loader, weir_item *clip, bool of_times, bool is_versioned,
+                                  const int32_t *device);
 LOADER_API void weir_loader_device(const weir_item *clip, bool of_times, int32_t *type, int32_t *number);
 LOADER_API void weir_loader_end_clip(weir_item *clip);
 LOADER_API const char *weir_loader_error(const weir_loader *loader);
@@ -61,17 +62,19 @@ int weir_loader_next(weir_loader *loader, weir_item **clip)
 }
 
 /* The frames of the clip, or their times, as a DLManagedTensorVersioned or, for older consumers, as a DLManagedTensor; NULL = see
-   weir_loader_error(). There may be several at once, also after weir_loader_end_clip() and weir_loader_close(). */
-void *weir_loader_view(weir_loader *loader, weir_item *clip, bool of_times, bool is_versioned)
+   weir_loader_error(). There may be several at once, also after weir_loader_end_clip() and weir_loader_close(). device: DLPack's
+   type and number of what the consumer wants (NULL = any). */
+void *weir_loader_view(weir_loader *loader, weir_item *clip, bool of_times, bool is_versioned, const int32_t *device)
 {
+    weir_memory wanted = device ? weir_memory_of_dlpack(device[0], device[1]) : (weir_memory){ WEIR_MEMORY_HOST, 0 };
     weir_part part = of_times ? WEIR_PART_PTS : WEIR_PART_DATA;
     struct DLManagedTensorVersioned *versioned = NULL;
     struct DLManagedTensor *unversioned = NULL;
     loader->error = (weir_error){ 0 };
     if (is_versioned)
-        weir_to_dlpack(clip, part, &versioned, &loader->error);
+        weir_to_dlpack(clip, part, device ? &wanted : NULL, &versioned, &loader->error);
     else
-        weir_to_dlpack_unversioned(clip, part, &unversioned, &loader->error);
+        weir_to_dlpack_unversioned(clip, part, device ? &wanted : NULL, &unversioned, &loader->error);
     return is_versioned ? (void *)versioned : (void *)unversioned;
 }
 

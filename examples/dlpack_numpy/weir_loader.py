@@ -22,8 +22,8 @@ def load(path):
     weir.weir_loader_open.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32]
     weir.weir_loader_next.argtypes = [pointer, ctypes.POINTER(pointer)]
     weir.weir_loader_view.restype = pointer
-    weir.weir_loader_view.argtypes = [pointer, pointer, flag, flag]
     numbers = ctypes.POINTER(ctypes.c_int32)
+    weir.weir_loader_view.argtypes = [pointer, pointer, flag, flag, numbers]
     weir.weir_loader_device.argtypes = [pointer, flag, numbers, numbers]
     weir.weir_loader_end_clip.argtypes = [pointer]
     weir.weir_loader_error.restype = ctypes.c_char_p
@@ -45,7 +45,8 @@ class View:
         if copy:
             raise BufferError("weir makes no copies")
         is_versioned = max_version is not None and max_version[0] >= 1
-        tensor = self.weir.weir_loader_view(self.loader, self.clip, self.of_times, is_versioned)
+        device = (ctypes.c_int32 * 2)(*dl_device) if dl_device else None
+        tensor = self.weir.weir_loader_view(self.loader, self.clip, self.of_times, is_versioned, device)
         if not tensor:
             raise BufferError(self.weir.weir_loader_error(self.loader).decode())
         # the consumer of the capsule calls the tensor's deleter

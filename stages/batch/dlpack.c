@@ -174,8 +174,26 @@ static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tens
     return false;
 }
 
+/* What the CPU may touch is also memory of the host, which is all that some consumers know. */
+static int name_memory(const weir_memory *wanted, weir_memory *memory, weir_error *error)
+{
+    bool is_same = !wanted || (wanted->kind == memory->kind && wanted->device == memory->device);
+    bool is_host = wanted && wanted->kind == WEIR_MEMORY_HOST && wanted->device == 0;
+    if (is_same)
+        return WEIR_OK;
+    if (!is_host || !weir_memory_is_accessible(*memory))
+        return weir_error_set(
+            error, WEIR_EUNSUPPORTED, 0,
+            "a tensor is no copy: the values are in %s memory (device %d), not in %s memory (device %d)",
+            weir_memory_kind_name(memory->kind), (int)memory->device, weir_memory_kind_name(wanted->kind),
+            (int)wanted->device);
+    *memory = *wanted;
+    return WEIR_OK;
+}
+
 /* *described is the tensor of the part, in a new block that owns the data, too. */
-static int make_tensor(weir_item *item, weir_part part, owned_tensor **to, dl_tensor *described, weir_error *error)
+static int make_tensor(weir_item *item, weir_part part, const weir_memory *wanted, owned_tensor **to,
+                       dl_tensor *described, weir_error *error)
 {
     weir_tensor tensor;
     int rc = weir__item_tensor(item, &tensor, error);
@@ -183,6 +201,9 @@ static int make_tensor(weir_item *item, weir_part part, owned_tensor **to, dl_te
         return rc;
     if (!choose_part(item, part, &tensor))
         return weir_error_set(error, WEIR_EINVAL, 0, "an item of type \"%s\" has no part %d", item->type, (int)part);
+    rc = name_memory(wanted, &tensor.memory, error);
+    if (rc != WEIR_OK)
+        return rc;
     owned_tensor *own = calloc(1, sizeof *own);
     if (!own || !own_data(own, item)) {
         free(own);
@@ -198,7 +219,8 @@ static int refuse_null(weir_error *error)
     return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
 }
 
-int weir_to_dlpack(weir_item *item, weir_part part, struct DLManagedTensorVersioned **to, weir_error *error)
+int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted, struct DLManagedTensorVersioned **to,
+                   weir_error *error)
 {
     owned_tensor *own;
     dl_tensor tensor;
@@ -206,7 +228,7 @@ int weir_to_dlpack(weir_item *item, weir_part part, struct DLManagedTensorVersio
         *to = NULL;
     if (!item || !to)
         return refuse_null(error);
-    int rc = make_tensor(item, part, &own, &tensor, error);
+    int rc = make_tensor(item, part, wanted, &own, &tensor, error);
     if (rc != WEIR_OK)
         return rc;
     own->as.versioned = (dl_versioned){ .major = DL_MAJOR_VERSION,
@@ -219,7 +241,8 @@ int weir_to_dlpack(weir_item *item, weir_part part, struct DLManagedTensorVersio
     return WEIR_OK;
 }
 
-int weir_to_dlpack_unversioned(weir_item *item, weir_part part, struct DLManagedTensor **to, weir_error *error)
+int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memory *wanted,
+                               struct DLManagedTensor **to, weir_error *error)
 {
     owned_tensor *own;
     dl_tensor tensor;
@@ -227,7 +250,7 @@ int weir_to_dlpack_unversioned(weir_item *item, weir_part part, struct DLManaged
         *to = NULL;
     if (!item || !to)
         return refuse_null(error);
-    int rc = make_tensor(item, part, &own, &tensor, error);
+    int rc = make_tensor(item, part, wanted, &own, &tensor, error);
     if (rc != WEIR_OK)
         return rc;
     own->as.managed = (dl_managed){ .tensor = tensor, .context = own, .deleter = delete_managed };

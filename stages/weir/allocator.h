@@ -56,6 +56,15 @@ static inline int32_t weir_memory_dlpack_type(weir_memory memory)
     return memory.kind == WEIR_MEMORY_HOST ? 1 : (int32_t)memory.kind;
 }
 
+/* The other direction. What DLPack numbers and weir does not know has an unknown kind. */
+static inline weir_memory weir_memory_of_dlpack(int32_t type, int32_t device_id)
+{
+    weir_memory memory = { WEIR_MEMORY_HOST, device_id };
+    if (type != 1)
+        memory.kind = type ? (weir_memory_kind)type : (weir_memory_kind)-1;
+    return memory;
+}
+
 /* ---- allocators ---------------------------------------------------------------------------------------------------- */
 
 /*

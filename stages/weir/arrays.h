@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <weir/allocator.h>
 #include <weir/audio.h>
 #include <weir/collate.h>
 #include <weir/item.h>
@@ -106,16 +107,20 @@ typedef enum weir_part {
  * who shares memory sees what the others write. Those of an item whose data others have, too (a replay of weir_cache), are
  * read-only.
  *
+ * wanted: the device that the tensor names (NULL = that of the memory). As nothing is copied, this may only be the same, or the
+ * host ({ WEIR_MEMORY_HOST, 0 }) for memory that the CPU may touch: PyTorch and JAX take pinned memory by that name only.
+ * Python's dl_device.
+ *
  * Any thread, one at a time for each item. WEIR_OK; or the item is unchanged, *tensor is NULL and *error (may be NULL) is filled:
- * WEIR_EINVAL (NULL, another type of item, or it has no such part), WEIR_ENOMEM.
+ * WEIR_EINVAL (NULL, another type of item, or it has no such part), WEIR_EUNSUPPORTED (it is not in that memory), WEIR_ENOMEM.
  */
-WEIR_API int weir_to_dlpack(weir_item *item, weir_part part, struct DLManagedTensorVersioned **tensor,
-                            weir_error *error);
+WEIR_API int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted,
+                            struct DLManagedTensorVersioned **tensor, weir_error *error);
 
 /* The same for consumers that know no versions (NumPy before 2.1; capsules named "dltensor"). Such a tensor
    cannot say that it is read-only: NumPy takes all of them for read-only, others take all for writable. */
-WEIR_API int weir_to_dlpack_unversioned(weir_item *item, weir_part part, struct DLManagedTensor **tensor,
-                                        weir_error *error);
+WEIR_API int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memory *wanted,
+                                        struct DLManagedTensor **tensor, weir_error *error);
 
 #ifdef __cplusplus
 }
