@@ -40,6 +40,8 @@ static int make(void *worker, weir_item *in, weir_item *out, weir_task *task)
     return weir_task_set_label(task, label);
 }
 
+static const weir_part_info width = { "width", WEIR_PART_COUNT, "pixels", "of the item" };
+
 static int change(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -47,6 +49,7 @@ static int change(void *worker, weir_item *in, weir_item *out, weir_task *task)
     if (weir_task_seq(task) == (uint64_t)*failing)
         return weir_task_fail(task, WEIR_EDATA, -5, "this one");
     REQUIRE(strcmp(in->type, "number") == 0);
+    REQUIRE(weir_task_set_part(task, &width, 12) == WEIR_OK);
     weir_item_move(out, in);
     return WEIR_OK;
 }

@@ -140,9 +140,7 @@ TEST_CASE(the_result_tells_what_it_is)
     assert_in_range(audio->num_samples, 33075 - 32, 33075 + 32);
     assert_true(audio->memory_bytes >= audio->num_samples * 2 * sizeof(float));
 
-    weir_item_cost cost = { 0 };
-    assert_true(weir_decode_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_AUDIO }, &cost));
-    assert_false(weir_decode_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_BYTES }, &(weir_item_cost){ 0 }));
+    const weir_decode_cost cost = audio->cost;
     assert_string_equal(cost.codec, "flac");
     assert_true(cost.size_bytes > 1000 && cost.width == 0);
     assert_true(cost.open_ns > 0 && cost.demux_ns > 0 && cost.decode_ns > 0 && cost.scale_ns > 0);

@@ -1,6 +1,7 @@
 /* Task hooks and stage hooks: they pair, nest, see how it ended, and may fail. */
 #include "tests/support.h"
 
+#include <inttypes.h>
 #include <sched.h>
 
 static test_ledger ledger;
@@ -403,6 +404,236 @@ TEST_CASE(the_time_of_a_task_leaves_out_its_waiting_for_room)
     int64_t all_ns = log.now_ns[0] - log.ends[0].start_ns;
     assert_true(log.ends[0].run_ns >= 8 * (2 * WEIR_MILLISECOND - CLOCKS_APART_NS));
     assert_true(log.ends[0].run_ns <= all_ns - 200 * WEIR_MILLISECOND + CLOCKS_APART_NS);
+}
+
+/* ---- parts -------------------------------------------------------------------------------------------------- */
+
+static const weir_part_info work_part = { "work", WEIR_PART_TIME, "s", "" },
+                            count_part = { "count", WEIR_PART_COUNT, "things", "" },
+                            bytes_part = { "bytes", WEIR_PART_BYTES, "bytes", "" },
+                            kind_part = { "kind", WEIR_PART_TEXT, "", "" };
+
+/* What the end hooks saw, "work=7 kind=one;" for each task. */
+typedef struct parts_log {
+    char text[1024];
+    int begin_status;
+} parts_log;
+
+static int parts_begin(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    (void)state;
+    (void)task;
+    return item_value(in) == 1 ? ((parts_log *)self)->begin_status : WEIR_OK;
+}
+
+static int parts_end(void *self, void *state, weir_task *task, const weir_task_end *end)
+{
+    parts_log *log = self;
+    size_t length = strlen(log->text);
+    (void)state;
+    (void)task;
+    for (uint32_t i = 0; i < end->num_parts; i++) {
+        const weir_item_part *part = &end->parts[i];
+        bool is_text = part->info->kind == WEIR_PART_TEXT;
+        REQUIRE(is_text == (part->text != NULL) && (!is_text || part->number == 0));
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, part->number);
+        length += (size_t)snprintf(log->text + length, sizeof log->text - length, "%s=%s ", part->info->name,
+                                   is_text ? part->text : number);
+    }
+    snprintf(log->text + length, sizeof log->text - length, "%d;", end->status);
+    return WEIR_OK;
+}
+
+/* Item 0 tells all kinds, 1 nothing, 2 fails, 3 has three results. */
+static int telling_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    uint64_t value = item_value(in);
+    uint32_t chunk = weir_task_num_chunks(task);
+    if (value == 0) {
+        REQUIRE(weir_task_set_part(task, &work_part, 5) == WEIR_OK);
+        REQUIRE(weir_task_set_text(task, &kind_part, "one") == WEIR_OK);
+        REQUIRE(weir_task_set_part(task, &bytes_part, INT64_MAX) == WEIR_OK);
+        REQUIRE(weir_task_set_part(task, &work_part, 7) == WEIR_OK); /* instead of 5 */
+    }
+    if (value == 2) {
+        REQUIRE(weir_task_set_part(task, &count_part, 0) == WEIR_OK);
+        return weir_task_fail(task, WEIR_EDATA, 0, "bad");
+    }
+    if (value == 3) {
+        REQUIRE(weir_task_set_part(task, &count_part, chunk + 1) == WEIR_OK);
+        if (chunk == 1)
+            REQUIRE(weir_task_set_text(task, &kind_part, "late") == WEIR_OK);
+        ledger_fill(&ledger, out, value, 0);
+        return chunk < 2 ? WEIR_MORE : WEIR_OK;
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op telling_op = { .name = "telling", .run = telling_run };
+
+TEST_CASE(the_end_sees_what_the_operation_told_of_this_item_and_of_no_other)
+{
+    parts_log log = { .begin_status = WEIR_OK };
+    weir_task_hook hook = { .self = &log, .begin = parts_begin, .end = parts_end };
+    test_numbers numbers = { .ledger = &ledger, .count = 5 };
+    weir_pipeline *pipeline = build_hooked(&numbers, &telling_op, NULL, &hook, 1, &one_thread);
+    assert_int_equal(drain_all(pipeline), 6);
+    free_and_close(pipeline);
+    char expected[256];
+    snprintf(expected, sizeof expected,
+             "work=7 kind=one bytes=9223372036854775807 0;0;count=0 %d;count=3 kind=late 0;0;", WEIR_EDATA);
+    assert_string_equal(log.text, expected);
+}
+
+TEST_CASE(a_task_that_never_ran_has_no_parts)
+{
+    parts_log outer = { .begin_status = WEIR_OK }, inner = { .begin_status = WEIR_EACCESS };
+    weir_task_hook hooks[] = { { .self = &outer, .begin = parts_begin, .end = parts_end },
+                               { .self = &inner, .begin = parts_begin, .end = parts_end } };
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    weir_pipeline *pipeline = build_hooked(&numbers, &telling_op, NULL, hooks, 2, &one_thread);
+    assert_int_equal(drain_all(pipeline), 1);
+    free_and_close(pipeline);
+    char expected[128];
+    snprintf(expected, sizeof expected, "work=7 kind=one bytes=9223372036854775807 0;%d;", WEIR_EACCESS);
+    assert_string_equal(outer.text, expected);
+}
+
+/* Parts that cannot be are refused, and leave the others as they are. */
+static int refused_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    static const char name_31[] = "1234567890123456789012345678901", name_32[] = "12345678901234567890123456789012";
+    static const weir_part_info nameless = { NULL, WEIR_PART_TIME, "", "" }, empty = { "", WEIR_PART_TIME, "", "" },
+                                longest = { name_31, WEIR_PART_COUNT, "", "" },
+                                too_long = { name_32, WEIR_PART_COUNT, "", "" }, no_kind = { "none", 0, "", "" },
+                                beyond = { "beyond", 5, "", "" }, again = { "work", WEIR_PART_TIME, "ms", "other" },
+                                other = { "work", WEIR_PART_COUNT, "", "" };
+    const weir_part_info *const wrong[] = { NULL, &nameless, &empty, &too_long, &no_kind, &beyond, &kind_part };
+    (void)worker;
+    for (size_t i = 0; i < LENGTH(wrong); i++)
+        REQUIRE(weir_task_set_part(task, wrong[i], 1) == WEIR_EINVAL);
+    REQUIRE(weir_task_set_text(task, NULL, "a") == WEIR_EINVAL &&
+            weir_task_set_text(task, &kind_part, NULL) == WEIR_EINVAL);
+    REQUIRE(weir_task_set_text(task, &work_part, "a") == WEIR_EINVAL);
+    REQUIRE(weir_task_set_part(task, &work_part, -1) == WEIR_EINVAL);
+    REQUIRE(weir_task_set_part(task, &work_part, 1) == WEIR_OK && weir_task_set_part(task, &longest, 2) == WEIR_OK);
+    REQUIRE(weir_task_set_part(task, &other, 9) == WEIR_EINVAL); /* of another kind */
+    REQUIRE(weir_task_set_part(task, &again, 3) == WEIR_OK);     /* another row, the same part */
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op refused_op = { .name = "refused", .run = refused_run };
+
+TEST_CASE(parts_that_cannot_be_are_refused)
+{
+    parts_log log = { .begin_status = WEIR_OK };
+    weir_task_hook hook = { .self = &log, .end = parts_end };
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_pipeline *pipeline = build_hooked(&numbers, &refused_op, NULL, &hook, 1, &one_thread);
+    assert_int_equal(drain_all(pipeline), 1);
+    free_and_close(pipeline);
+    assert_string_equal(log.text, "work=3 1234567890123456789012345678901=2 0;");
+}
+
+static int cut_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    static const char *const texts[] = { "1234567890123456789012345678901",        /* 31 bytes fit */
+                                         "12345678901234567890123456789012",       /* 32 do not */
+                                         "123456789012345678901234567890\xc3\xa9", /* nor does half a character */
+                                         "http://user:secret@host/clip.mp4" };
+    (void)worker;
+    REQUIRE(weir_task_set_text(task, &kind_part, texts[item_value(in)]) == WEIR_OK);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op cut_op = { .name = "cut", .run = cut_run };
+
+TEST_CASE(long_texts_are_cut_at_a_character_and_without_secrets)
+{
+    parts_log log = { .begin_status = WEIR_OK };
+    weir_task_hook hook = { .self = &log, .end = parts_end };
+    test_numbers numbers = { .ledger = &ledger, .count = 4 };
+    weir_pipeline *pipeline = build_hooked(&numbers, &cut_op, NULL, &hook, 1, &one_thread);
+    assert_int_equal(drain_all(pipeline), 4);
+    free_and_close(pipeline);
+    assert_string_equal(log.text, "kind=1234567890123456789012345678901 0;kind=1234567890123456789012345678901 0;"
+                                  "kind=123456789012345678901234567890 0;kind=http://***@host/clip.mp4 0;");
+}
+
+static int full_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    static char names[WEIR_MAX_ITEM_PARTS + 1][8];
+    static weir_part_info parts[WEIR_MAX_ITEM_PARTS + 1];
+    (void)worker;
+    for (int i = 0; i <= WEIR_MAX_ITEM_PARTS; i++) {
+        snprintf(names[i], sizeof names[i], "p%d", i);
+        parts[i] = (weir_part_info){ names[i], WEIR_PART_COUNT, "", "" };
+        REQUIRE(weir_task_set_part(task, &parts[i], i) == (i < WEIR_MAX_ITEM_PARTS ? WEIR_OK : WEIR_ELIMIT));
+    }
+    REQUIRE(weir_task_set_part(task, &parts[WEIR_MAX_ITEM_PARTS - 1], 100) == WEIR_OK);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op full_op = { .name = "full", .run = full_run };
+
+TEST_CASE(an_item_has_a_limited_number_of_parts)
+{
+    parts_log log = { .begin_status = WEIR_OK };
+    weir_task_hook hook = { .self = &log, .end = parts_end };
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_pipeline *pipeline = build_hooked(&numbers, &full_op, NULL, &hook, 1, &one_thread);
+    assert_int_equal(drain_all(pipeline), 1);
+    free_and_close(pipeline);
+    assert_non_null(strstr(log.text, "p22=22 p23=100 0;"));
+}
+
+/* Each item tells another part than the ones before. Short steps without hooks: several items are made in one burst. */
+enum { ROTATING_PARTS = 4 * WEIR_MAX_ITEM_PARTS, ROTATING_ITEMS = 20000 };
+
+typedef struct rotating {
+    char names[ROTATING_PARTS][8];
+    weir_part_info parts[ROTATING_PARTS];
+    uint64_t num_made, num_refused;
+} rotating;
+
+static int rotating_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    rotating *own = (rotating *)(uintptr_t)weir_task_config(task);
+    (void)worker;
+    (void)in;
+    if (own->num_made == ROTATING_ITEMS)
+        return WEIR_EOF;
+    own->num_refused += weir_task_set_part(task, &own->parts[own->num_made++ % ROTATING_PARTS], 1) != WEIR_OK;
+    out->data = own;
+    return WEIR_OK;
+}
+
+static const weir_op rotating_op = { .name = "rotating", .run = rotating_run };
+
+TEST_CASE(the_limit_of_parts_is_that_of_one_item_also_where_many_are_made_at_once)
+{
+    static rotating own;
+    for (int i = 0; i < ROTATING_PARTS; i++) {
+        snprintf(own.names[i], sizeof own.names[i], "p%d", i);
+        own.parts[i] = (weir_part_info){ own.names[i], WEIR_PART_COUNT, "", "" };
+    }
+    const weir_stage_options options = { .queue_items = 64 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &rotating_op, &own, 0, &options);
+    weir_builder_sink(builder, &options);
+    weir_pipeline *pipeline = build(builder, &one_thread);
+    weir_item item;
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(own.num_made, ROTATING_ITEMS);
+    assert_int_equal(own.num_refused, 0);
 }
 
 /* ---- hooks that fail ---------------------------------------------------------------------------------------- */

@@ -145,8 +145,7 @@ TEST_CASE(pictures_from_memory_are_those_from_the_file)
     assert_non_null(frames);
     assert_int_equal(frames->width, 320);
     assert_int_equal(frames->height, 240);
-    weir_item_cost cost = { 0 };
-    assert_true(weir_decode_cost(&(weir_item){ .data = frames, .type = WEIR_TYPE_FRAMES }, &cost));
+    const weir_decode_cost cost = frames->cost;
     assert_string_equal(cost.codec, "mjpeg");
     assert_int_equal(cost.width, 320);
     assert_int_equal(cost.num_frames, 1);

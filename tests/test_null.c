@@ -180,7 +180,9 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_task_fail(NULL, WEIR_EIO, 0, "a"));
     weir_task_add_cpu_time(NULL, 1);
     weir_task_add_run_delay(NULL, 1);
-    weir_task_add_part(NULL, "a", 1);
+    static const weir_part_info time = { "time", WEIR_PART_TIME, "s", "" }, word = { "word", WEIR_PART_TEXT, "", "" };
+    REFUSED(weir_task_set_part(NULL, &time, 1));
+    REFUSED(weir_task_set_text(NULL, &word, "a"));
     weir_task_set_number(NULL, 1);
     weir_task_complete(NULL, WEIR_OK, NULL);
 
@@ -197,8 +199,6 @@ TEST_CASE(the_stages_refuse_null)
     struct DLManagedTensorVersioned *tensor;
     struct DLManagedTensor *unversioned;
     weir_allocator *allocator;
-    weir_item_cost cost;
-    assert_false(weir_decode_cost(NULL, &cost));
     weir_item item;
     weir_headspace_result result;
     weir_headspace_free(NULL);

@@ -174,6 +174,8 @@ TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
     assert_int_equal(sizeof(weir_stage_info), 80);
     assert_int_equal(sizeof(weir_queue_info), 16);
     assert_int_equal(sizeof(weir_identity), 16);
+    assert_int_equal(sizeof(weir_part_info), 32);
+    assert_int_equal(sizeof(weir_item_part), 24);
 #ifdef WEIR_EXPORT_H
     assert_int_equal(sizeof(weir_export_format), 152);
     assert_int_equal(sizeof(weir_export_setting), 48);

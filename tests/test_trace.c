@@ -537,9 +537,14 @@ TEST_CASE(items_and_bytes_of_each_queue_are_a_counter)
 static int parts_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
-    weir_task_add_part(task, "first", WEIR_MICROSECOND);
-    weir_task_add_part(task, "none", 0);
-    weir_task_add_part(task, "longer than the task", 3600 * WEIR_SECOND);
+    static const weir_part_info first = { "first", WEIR_PART_TIME, "s", "" },
+                                none = { "none", WEIR_PART_TIME, "s", "" },
+                                longer = { "longer than the task", WEIR_PART_TIME, "s", "" },
+                                count = { "count", WEIR_PART_COUNT, "", "" };
+    assert_int_equal(weir_task_set_part(task, &first, WEIR_MICROSECOND), WEIR_OK);
+    assert_int_equal(weir_task_set_part(task, &none, 0), WEIR_OK);
+    assert_int_equal(weir_task_set_part(task, &count, WEIR_MICROSECOND), WEIR_OK);
+    assert_int_equal(weir_task_set_part(task, &longer, 3600 * WEIR_SECOND), WEIR_OK);
     weir_item_move(out, in);
     return WEIR_OK;
 }
@@ -556,9 +561,55 @@ TEST_CASE(parts_of_a_task_are_inside_it)
     assert_int_equal(count_in(path, "\"cat\":\"part\",\"name\":\"first\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"part\",\"name\":\"longer than the task\""), 10);
     assert_int_equal(count_in(path, "\"name\":\"none\""), 0);
+    assert_int_equal(count_in(path, "\"name\":\"count\""), 0);
     assert_true(totals.end_ns < 3600 * WEIR_SECOND);
     free(path);
     remove_folder(folder);
+}
+
+/* Two results: 3 and 4 µs of work, and a part that is the same in both. */
+static int chunked_parts_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    static const weir_part_info work = { "work", WEIR_PART_TIME, "s", "" },
+                                once = { "once", WEIR_PART_TIME, "s", "" };
+    const bool is_first = weir_task_num_chunks(task) == 0;
+    (void)worker;
+    weir_task_set_part(task, &work, is_first ? 3 * WEIR_MICROSECOND : 7 * WEIR_MICROSECOND);
+    weir_task_set_part(task, &once, 2 * WEIR_MICROSECOND);
+    if (is_first) {
+        static char data;
+        out->data = &data;
+        return WEIR_MORE;
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op chunked_parts_op = { .name = "parts", .run = chunked_parts_run };
+
+TEST_CASE(each_result_of_a_task_has_the_parts_that_were_added_since_the_last_one)
+{
+    watched w;
+    int64_t work_ns[4] = { 0 };
+    size_t num_work = 0, num_once = 0;
+    watched_init(&w);
+    run_items(w.observer, (run_spec){ .count = 2, .op = &chunked_parts_op, .options.threads = 1 });
+    for (size_t i = 0; i < w.num_records; i++) {
+        const weir_trace_record *record = &w.records[i];
+        if (record->kind != WEIR_TRACE_PART)
+            continue;
+        bool is_work = strcmp((const char *)(uintptr_t)record->item, "work") == 0;
+        assert_true(num_work < LENGTH(work_ns));
+        if (is_work)
+            work_ns[num_work++] = record->value;
+        num_once += !is_work;
+    }
+    assert_int_equal(num_work, 4);
+    assert_int_equal(num_once, 2);
+    assert_int_equal(work_ns[0] + work_ns[1] + work_ns[2] + work_ns[3], 14 * WEIR_MICROSECOND);
+    for (size_t i = 0; i < num_work; i++)
+        assert_true(work_ns[i] == 3 * WEIR_MICROSECOND || work_ns[i] == 4 * WEIR_MICROSECOND);
+    free(w.records);
 }
 
 /* A file that was not closed: it holds what was open at its last flush. */

@@ -501,13 +501,17 @@ TEST_CASE(slowest_knows_items_failures_and_laps)
     expect("weir slowest job.db", DONE);
     assert_has(out, "only the longest of each lap is known");
     execute(in_folder("job.db"), "INSERT INTO item_stats SELECT NULL, 1005, 2, '0:1:decode[10]', 1, 'bare.wav', 9.5, "
-                                 "'', 0, 0, 0, 0, 0, 0, 0, 0, 'all', 0, 0, '', 0");
+                                 "'', 0, 0, 0, 0, 0, 0, 0, 0, 'all', 0, 0, '', 0, '{\"upload_time\": 0.5}'");
     expect("weir slowest job.db --json", DONE);
     assert_json("$[0].label", "bare.wav");
+    assert_json("$[0].parts", "{\"upload_time\": 0.5}");
     assert_json("$[0].width", "null"); /* 0 = not known */
     assert_json("$[0].decode_time", "null");
     expect("weir slowest job.db --of items", DONE);
     assert_lacks(out, "width");
+    assert_has(out, "{\"upload_time\": 0.5}");
+    expect("weir query job.db --list items --json", DONE);
+    assert_json("$[0].parts", "{\"upload_time\": 0.5}");
     execute(in_folder("job.db"),
             "DROP TABLE item_stats;"
             "CREATE TABLE item_stats (id INTEGER PRIMARY KEY, timestamp REAL, run_id INTEGER, name TEXT, label TEXT, "
@@ -538,11 +542,13 @@ TEST_CASE(slowest_sorts_items_by_where_their_time_went)
     };
     execute(in_folder("job.db"), "INSERT INTO item_stats VALUES"
                                  " (1, 1005, 2, '0:1:decode[10]', 1, 'a.mp4', 4, 'h264', 64, 48, 100, 10, 0.1, 0.2, "
-                                 "3, 0.5, 'all', 0, 0, '', 0),"
+                                 "3, 0.5, 'all', 0, 0, '', 0, ''),"
                                  " (2, 1005, 2, '0:1:decode[10]', 2, 'b.mp4', 2, 'h264', 64, 48, 1, 1000, 1, 0.1, "
-                                 "0.5, 0.3, 'all', 7, 2, '', 0),"
+                                 "0.5, 0.3, 'all', 7, 2, '', 0, ''),"
                                  " (3, 1005, 2, '0:1:decode[10]', 3, 'c.mp4', 3, 'hevc', 64, 48, 300, 500, 0.2, 2, "
-                                 "0.3, 0, 'all', 0, 1, '', 0)");
+                                 "0.3, 0, 'all', 0, 1, '', 0, '')");
+    expect("weir slowest job.db --of items", DONE);
+    assert_lacks(out, "parts"); /* none has any */
     for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
         char line[100];
         snprintf(line, sizeof line, "weir slowest job.db --sort %s --json", firsts[i][0]);

@@ -142,7 +142,7 @@ static bool get_varint(const uint8_t *bytes, size_t size_bytes, size_t *at, uint
 }
 
 /* One pass over the encoded histogram; adds it to `to` unless `to` is NULL. Most of the time of sums is spent here. */
-static int decode_counts(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
+static int read_counts(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
 {
     uint64_t index = 0, first = WEIR_HISTOGRAM_BUCKETS, step, count, total = 0;
     if (size_bytes == 0 || bytes[0] != FORMAT_VERSION)
@@ -177,6 +177,6 @@ int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, size_t siz
 {
     if (!to || !bytes)
         return WEIR_EINVAL;
-    int status = decode_counts(NULL, bytes, size_bytes);
-    return status == WEIR_OK ? decode_counts(to, bytes, size_bytes) : status;
+    int status = read_counts(NULL, bytes, size_bytes);
+    return status == WEIR_OK ? read_counts(to, bytes, size_bytes) : status;
 }

@@ -79,15 +79,6 @@ void weir_task_add_run_delay(weir_task *task, int64_t delay_ns)
     add_saturated(&task->node->total_outside_delay_ns, delay_ns);
 }
 
-void weir_task_add_part(weir_task *task, const char *name, int64_t part_ns)
-{
-    if (!task || !name || part_ns <= 0 || task->num_parts == SLOT_MAX_PARTS ||
-        !atomic_load_explicit(&task->node->pipeline->traces, memory_order_relaxed))
-        return;
-    task->parts[task->num_parts].name = name;
-    task->parts[task->num_parts++].ns = part_ns;
-}
-
 const char *weir_task_stage(const weir_task *task)
 {
     return task ? task->node->name : "";

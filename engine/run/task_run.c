@@ -11,6 +11,7 @@
 #include "engine/measure/thread_cpu.h"
 #include "engine/resume/tracker.h"
 #include "engine/run/speedup.h"
+#include "engine/run/task_parts.h"
 #include "engine/run/types.h"
 #include "engine/state/burst.h"
 #include "engine/state/failure_log.h"
@@ -56,6 +57,8 @@ static int end_hooks(weir_slot *slot, int status)
     weir_task_end end = {
         .start_ns = slot->task_start_ns,
         .run_ns = slot->node->pipeline->core.measures ? slot->core.run_ns + slot->core.step_run_ns : 0,
+        .parts = slot->told.parts,
+        .num_parts = slot->num_parts,
     };
     while (slot->hooks_begun > 0) {
         weir_task_hook *hook = &slot->node->task_hooks[--slot->hooks_begun];
@@ -102,6 +105,7 @@ static int begin_run(weir_slot *slot)
 {
     slot->task_start_ns = slot->core.begin_ns; /* unless the operation begins later */
     slot->error.status = 0;
+    slot->num_parts = 0;
     slot->hooks_begun = 0;
     int status = slot->core.flushing || slot->node->core.num_ins == 0 ? WEIR_OK : begin_hooks(slot);
     if (status == WEIR_OK)
@@ -137,7 +141,8 @@ static int run_timed(weir_slot *slot)
     const weir_node *node = slot->node;
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
     int64_t credit_ns = weir__speedup_credit(node->pipeline);
-    slot->num_parts = 0;
+    if (slot->num_parts)
+        weir__parts_continue(slot);
     slot->number_after = 0;
     slot->core.out.made_ns = 0;
     int status = slot->core.flushing
@@ -379,6 +384,7 @@ static void run_next_step(weir_slot *slot)
         return;
     }
     slot->error.status = 0;
+    slot->num_parts = 0;
     slot->op_start_known = true;
     int status = run_timed(slot);
     bool is_plain = status == WEIR_OK && !core->in.release && !core->in.label_owner && !core->out.label &&

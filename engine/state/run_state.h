@@ -48,7 +48,14 @@ typedef struct weir_pool weir_pool;
 typedef struct weir_worker weir_worker;
 typedef struct weir_tracker weir_tracker;
 
-enum { CACHE_LINE = 64, SLOT_MAX_PARTS = 8 };
+enum { CACHE_LINE = 64 };
+
+/* What the operation has told of the item, see weir_task_set_part(). */
+typedef struct weir__slot_parts {
+    weir_item_part parts[WEIR_MAX_ITEM_PARTS];
+    int64_t before[WEIR_MAX_ITEM_PARTS]; /* their numbers when the operation was last called */
+    char texts[WEIR_MAX_ITEM_PARTS][WEIR_PART_TEXT_BYTES];
+} weir__slot_parts;
 
 struct weir_task {
     weir__slot core; /* first */
@@ -78,12 +85,9 @@ struct weir_task {
     int64_t task_start_ns; /* when the task's operation first ran */
     uint32_t hooks_begun;
     uint64_t number_after; /* weir_task_set_number(): above the number of the result; 0 = not called */
-    uint32_t num_parts;    /* while a trace is recorded */
-    struct {
-        const char *name;
-        int64_t ns;
-    } parts[SLOT_MAX_PARTS]; /* see weir_task_add_part() */
-    weir_error error;        /* why the task fails; status 0 = not set */
+    uint32_t num_parts;    /* in `told` */
+    weir_error error;      /* why the task fails; status 0 = not set */
+    weir__slot_parts told;
 
     /* the same, with checkpoints only; see tracker.h */
     uint32_t in_marks;       /* of the input */

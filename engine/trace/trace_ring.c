@@ -118,19 +118,30 @@ static void record_level(const weir__queue *queue, weir_trace_kind kind, const w
                                });
 }
 
+/* The times since the result before. */
+static void record_parts(const weir_slot *slot)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    for (uint32_t i = 0; i < slot->num_parts; i++) {
+        const weir_item_part *part = &slot->told.parts[i];
+        int64_t part_ns = part->number - slot->told.before[i];
+        if (part->info->kind == WEIR_PART_TIME && part_ns > 0)
+            trace_add_locked(pipeline, &(weir_trace_record){
+                                           .time_ns = pipeline->core.now_ns,
+                                           .item = (uintptr_t)part->info->name,
+                                           .value = part_ns,
+                                           .number = slot->trace_number,
+                                           .node = (uint16_t)slot->node->core.index,
+                                           .kind = WEIR_TRACE_PART,
+                                       });
+    }
+}
+
 static void record_task_end(const weir__slot *core, bool dropped)
 {
     const weir_slot *slot = (const weir_slot *)core;
     weir_pipeline *pipeline = pipeline_of(core->node);
-    for (uint32_t i = 0; i < slot->num_parts; i++)
-        trace_add_locked(pipeline, &(weir_trace_record){
-                                       .time_ns = pipeline->core.now_ns,
-                                       .item = (uintptr_t)slot->parts[i].name,
-                                       .value = slot->parts[i].ns,
-                                       .number = slot->trace_number,
-                                       .node = (uint16_t)core->node->index,
-                                       .kind = WEIR_TRACE_PART,
-                                   });
+    record_parts(slot);
     uint32_t flags = (core->flushing ? WEIR_TRACE_FLUSH : 0) | (dropped ? WEIR_TRACE_DROPPED : 0);
     trace_add_locked(pipeline, &(weir_trace_record){
                                    .time_ns = pipeline->core.now_ns,

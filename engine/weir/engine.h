@@ -6,6 +6,7 @@
 #include <weir/checkpoint.h>
 #include <weir/clock.h>
 #include <weir/item.h>
+#include <weir/item_part.h>
 #include <weir/log.h>
 #include <weir/metrics.h>
 #include <weir/observer.h>

@@ -155,7 +155,7 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
 /*
  * The threads of one pool. The engine measures the first two, the kernel counts the others for each thread; a value
  * that this system does not provide is not known. Busy time that is neither CPU time nor run-queue delay was spent
- * blocked: on a disk, a lock, a timer or the codec's own threads.
+ * blocked: on a disk, a lock, a timer or a library's own threads.
  */
 #define WEIR_POOL_METRICS(X) \
     X(busy_ns, "busy_time", SUM, "s", "thread time running tasks") \

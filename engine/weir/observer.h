@@ -28,8 +28,8 @@ extern "C" {
 
 /* How the pipeline was built; one entry for each source, stage, route, merge and sink. */
 typedef struct weir_stage_info {
-    const char *name;         /* "0:1:decode[10]"; source "0:0:src", sink "0:2:sink" */
-    const char *queue_name;   /* "0:1:decode[10]_queue"; of a route: the queue of its first branch */
+    const char *name;         /* "0:1:load[10]"; source "0:0:src", sink "0:2:sink" */
+    const char *queue_name;   /* "0:1:load[10]_queue"; of a route: the queue of its first branch */
     const char *kind;         /* "source", "stage", "route", "merge" or "sink" */
     uint32_t concurrency;     /* slots as built */
     uint32_t queue_items;     /* capacity of its output queue */
@@ -103,8 +103,7 @@ typedef struct weir_lap {
 typedef struct weir_subject_lap {
     const weir_lap *lap;
     weir_subject subject;
-    const char
-        *name; /* "0:1:decode[10]", "0:1:decode[10]_queue"; a pool: "0:pool", or "0:1:decode[10]_pool" of a stage
+    const char *name;  /* "0:1:load[10]", "0:1:load[10]_queue"; a pool: "0:pool", or "0:1:load[10]_pool" of a stage
                          with private threads; "0:process"; "0:machine"; a span: "category/name"; a counter:
                          "category/name" or "category/name/value" */
     const char *kind;  /* as in weir_stage_info; of a span: "span", "frame" or "marker"; of a counter: "level" or

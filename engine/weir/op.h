@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <weir/item.h>
+#include <weir/item_part.h>
 #include <weir/status.h>
 #include <weir/version.h>
 
@@ -167,11 +168,16 @@ WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 WEIR_API void weir_task_add_run_delay(weir_task *task, int64_t delay_ns);
 
 /*
- * Says how long a part of the task took in all ("demux"); traces show the parts of a task inside it, one after the
- * other. The name is not copied: it must live as long as the process. A task has up to 8 parts for each result; further
- * ones, and what is not above 0, are ignored. Only on the thread that runs the task.
+ * Tells a part of the item (see <weir/item_part.h>): the time, number or size of the task so far, all its results included. A
+ * later call for the same part replaces the value. Traces show the times of a task inside it, one after the other; of a task
+ * with several results (WEIR_MORE), what was added since the last one. Call it while run() or flush() runs, on the thread
+ * that runs the task. WEIR_OK; WEIR_ELIMIT: the item has WEIR_MAX_ITEM_PARTS; or WEIR_EINVAL: NULL, a negative number, a part
+ * without a name or with one that is too long, or a part of another kind.
  */
-WEIR_API void weir_task_add_part(weir_task *task, const char *name, int64_t part_ns);
+WEIR_API int weir_task_set_part(weir_task *task, const weir_part_info *part, int64_t number);
+
+/* The same for a part of the kind WEIR_PART_TEXT. The text is copied, without the secrets of URLs. */
+WEIR_API int weir_task_set_text(weir_task *task, const weir_part_info *part, const char *text);
 
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
@@ -200,11 +206,13 @@ WEIR_API int weir_task_event(weir_task *task, const char *name, const char *deta
 
 /* How a task ended, for the end of a task hook. */
 typedef struct weir_task_end {
-    int status;              /* WEIR_OK, WEIR_SKIP, WEIR_KEPT or negative */
-    int64_t start_ns;        /* weir_clock_ns() when it first ran */
-    int64_t run_ns;          /* run time; waiting for room between results (WEIR_MORE) is not counted */
-    const weir_item *out;    /* its result (WEIR_OK), else NULL; must not be changed */
-    const weir_error *error; /* NULL = no failure */
+    int status;                  /* WEIR_OK, WEIR_SKIP, WEIR_KEPT or negative */
+    int64_t start_ns;            /* weir_clock_ns() when it first ran */
+    int64_t run_ns;              /* run time; waiting for room between results (WEIR_MORE) is not counted */
+    const weir_item *out;        /* its result (WEIR_OK), else NULL; must not be changed */
+    const weir_error *error;     /* NULL = no failure */
+    const weir_item_part *parts; /* what the operation has told of the item, in the order in which it began to */
+    uint32_t num_parts;
 } weir_task_end;
 
 /*

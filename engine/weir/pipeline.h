@@ -232,8 +232,8 @@ static inline void weir_builder_pipe(weir_builder *builder, const weir_op *op, c
  * merges all branches:
  *
  *     weir_builder_route(b, &(weir_route_config){ .pick = by_size, .num_branches = 2 }, NULL);
- *         weir_builder_branch(b);  weir_builder_pipe(b, &decode_small, …);
- *         weir_builder_branch(b);  weir_builder_pipe(b, &decode_large, …);  weir_builder_pipe(b, &shrink, …);
+ *         weir_builder_branch(b);  weir_builder_pipe(b, &shrink_small, …);
+ *         weir_builder_branch(b);  weir_builder_pipe(b, &crop_large, …);  weir_builder_pipe(b, &shrink, …);
  *     weir_builder_join(b, NULL);
  *
  * Branches may contain routes.
@@ -359,7 +359,7 @@ WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
 
 /*
  * Why the pipeline failed (stage NULL), or the first failure of a stage, with the item's label, our status and the native
- * library code. The stage is named as in the statistics ("0:1:decode[10]") or as in its options ("decode"). Returns
+ * library code. The stage is named as in the statistics ("0:1:load[10]") or as in its options ("load"). Returns
  * error->status; WEIR_OK with a zeroed *error if it has not failed; WEIR_ENOTFOUND, with an error that names no stage, if
  * the stage does not exist. Any thread.
  */

@@ -73,7 +73,7 @@ WEIR_API int weir_error_set(weir_error *error, int status, int library_code, con
 #endif
 
 /*
- * Formats the error as one readable line: "0:1:decode: a.mp4: no video in it (WEIR_EDATA)". Empty parts are left out;
+ * Formats the error as one readable line: "0:1:load: a.mp4: no video in it (WEIR_EDATA)". Empty parts are left out;
  * no error gives an empty line. Truncated to size bytes including the NUL; WEIR_ERROR_LINE bytes are always enough.
  * Any thread. Returns the length of the complete line, or WEIR_EINVAL if a pointer is NULL.
  */

@@ -14,6 +14,10 @@ static int init_config(void *config, weir_error *error)
     return WEIR_OK;
 }
 
+/* What the statistics get of each item besides its time; see weir/item_part.h. */
+static const weir_part_info summed_bytes = { "summed_bytes", WEIR_PART_BYTES, "bytes",
+                                             "of which the mean was taken" };
+
 /* Runs on a thread of the pool, in as many slots at once as the stage has. */
 static int measure(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
@@ -34,6 +38,7 @@ static int measure(void *worker, weir_item *in, weir_item *out, weir_task *task)
         if (weir_task_should_stop(task)) /* the result is no longer needed */
             return WEIR_ESTOPPED;
     }
+    weir_task_set_part(task, &summed_bytes, (int64_t)(frames->num_frames * frames->frame_bytes));
     double mean = sum / ((double)frames->num_frames * (double)frames->frame_bytes);
     if (mean < config->least)
         return WEIR_SKIP;

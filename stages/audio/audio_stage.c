@@ -11,8 +11,8 @@
 #include "stages/audio/resampler.h"
 #include "stages/config/decoder_fields.h"
 #include "stages/config/input_fields.h"
+#include "stages/decoder/cost_parts.h"
 #include "stages/decoder/decoder.h"
-#include "stages/decoder/task_parts.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 
 typedef struct audio_worker {
@@ -135,7 +135,7 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
     const weir_audio_config *config = worker->config;
     weir_decoder *decoder = &worker->decoder;
     weir_resampler *resampler = &worker->resampler;
-    decoder->cost = (weir_item_cost){ 0 };
+    decoder->cost = (weir_decode_cost){ 0 };
     int rc = weir__decoder_open(decoder, path, error);
     while (rc == WEIR_OK) {
         rc = weir__decoder_next(decoder, error);
@@ -146,25 +146,26 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
         rc = resampler->audio
                  ? weir__resampler_end(resampler, audio, error)
                  : weir__decoder_fail_empty(decoder, "no samples: the audio stream is empty or truncated", error);
+    decoder->cost.num_errors = decoder->num_errors;
     if (rc == WEIR_OK) {
         assert(*audio);
         (*audio)->num_errors = decoder->num_errors;
         (*audio)->cost = decoder->cost;
-        (*audio)->cost.num_errors = decoder->num_errors;
     }
     weir__resampler_abort(resampler);
     weir__decoder_close(decoder);
-    weir__task_tell_parts(worker->task, &decoder->cost, &decoder->told_cost);
     return rc;
 }
 
 int weir__audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *task, weir_audio **audio,
-                             weir_error *error)
+                             weir_decode_cost *cost, weir_error *error)
 {
     audio_worker *worker = self;
     worker->task = task;
     worker->decoder.input.bytes = bytes;
-    return decode_file(worker, bytes->name ? bytes->name : "(memory)", audio, error);
+    int rc = decode_file(worker, bytes->name ? bytes->name : "(memory)", audio, error);
+    *cost = worker->decoder.cost;
+    return rc;
 }
 
 static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -176,11 +177,13 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir_error error = { 0 };
 
     worker->task = task;
+    worker->decoder.cost = (weir_decode_cost){ 0 };
     weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = weir__input_check_whole(in, &error);
     if (rc == WEIR_OK)
         rc = decode_file(worker, path, &audio, &error);
     weir__ffmpeg_log_end();
+    weir__cost_tell(task, &worker->decoder.cost);
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 

@@ -400,10 +400,10 @@ static void note_source(weir_decoder *decoder)
 {
     const AVCodecParameters *parameters = decoder->stream->codecpar;
     int64_t size_bytes = decoder->format->pb ? avio_size(decoder->format->pb) : 0;
-    weir_item_cost *cost = &decoder->cost;
+    weir_decode_cost *cost = &decoder->cost;
     cost->size_bytes = size_bytes > 0 ? (uint64_t)size_bytes : 0;
-    cost->width = (uint32_t)FFMAX(parameters->width, 0);
-    cost->height = (uint32_t)FFMAX(parameters->height, 0);
+    cost->width = (uint64_t)FFMAX(parameters->width, 0);
+    cost->height = (uint64_t)FFMAX(parameters->height, 0);
     snprintf(cost->codec, sizeof cost->codec, "%s", avcodec_get_name(parameters->codec_id));
 }
 

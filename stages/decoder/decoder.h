@@ -11,7 +11,7 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 
-#include <weir/item.h>
+#include <weir/decode_cost.h>
 #include <weir/status.h>
 
 #include "stages/decoder/frame_memory.h"
@@ -49,8 +49,7 @@ typedef struct weir_decoder {
 
     /* Accumulates, also over several openings, until the caller sets it to zero: times of opening, reading and
        decoding, and facts about the file. */
-    weir_item_cost cost;
-    weir_item_cost told_cost; /* to traces, of this item */
+    weir_decode_cost cost;
 } weir_decoder;
 
 /* *decoder must be all-zero except its immutable fields and input.config, which live as long as it. WEIR_OK or WEIR_ENOMEM. After any result

@@ -12,8 +12,8 @@
 #include "stages/config/decoder_fields.h"
 #include "stages/config/input_fields.h"
 #include "stages/config/picture_fields.h"
+#include "stages/decoder/cost_parts.h"
 #include "stages/decoder/decoder.h"
-#include "stages/decoder/task_parts.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/image/image_stage.h"
 #include "stages/memory/block_pool.h"
@@ -206,13 +206,13 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir_error error = { 0 };
 
     worker->task = task;
-    worker->decoder.cost = (weir_item_cost){ 0 };
+    worker->decoder.cost = (weir_decode_cost){ 0 };
     weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = weir__input_check_whole(in, &error);
     if (rc == WEIR_OK)
         rc = decode_picture(worker, path, &frames, &error);
     weir__ffmpeg_log_end();
-    weir__task_tell_parts(task, &worker->decoder.cost, &worker->decoder.told_cost);
+    weir__cost_tell(task, &worker->decoder.cost);
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 

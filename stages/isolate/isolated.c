@@ -20,7 +20,7 @@
 #include <weir/version.h>
 #include <weir/video.h>
 
-#include "stages/decoder/task_parts.h"
+#include "stages/decoder/cost_parts.h"
 #include "stages/ffmpeg/input.h"
 #include "stages/isolate/child_process.h"
 #include "stages/isolate/isolated_config.h"
@@ -41,7 +41,6 @@ typedef struct isolated_worker {
     isolated_process process;
     bool is_midway;                               /* the child has more results of the last item */
     weir_shared_data *blocks[WEIR_SHARED_BLOCKS]; /* of this child; the items that use them hold them, too */
-    weir_item_cost told_cost;                     /* to traces, of this item */
     uint64_t num_frames;                          /* of this item, in its chunks so far */
     int64_t begin_ns;                             /* of this item */
     weir_local_host host;                         /* opens files that may hang */
@@ -430,9 +429,9 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
         weir_item_release(out);
         return fail_nonsense(worker, task, misfit);
     }
-    weir_item_cost cost = { 0 };
-    if (weir_decode_cost(out, &cost))
-        weir__task_tell_parts(task, &cost, &worker->told_cost);
+    const weir_decode_cost *cost = weir__isolated_cost_of(out);
+    if (cost)
+        weir__cost_tell(task, cost);
     if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0)
         worker->num_frames += ((const weir_frames *)out->data)->num_frames;
     join_input(in, out);

@@ -1,6 +1,7 @@
 #include "stages/isolate/isolated_config.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,22 +257,37 @@ static const char *find_wrong_audio(const isolated_shape *shape, const weir_audi
     return is_more ? "head.status" : NULL;
 }
 
+#define TIME_OF_TIME(field) { "cost." #field, offsetof(weir_decode_cost, field) },
+#define TIME_OF_COUNT(field)
+#define TIME_OF_BYTES(field)
+#define TIME_OF_TEXT(field)
+#define TIME_OF(field, name, kind, unit, meaning) TIME_OF_##kind(field)
+
+static const struct {
+    const char *name;
+    size_t offset;
+} cost_times[] = { WEIR_DECODE_PARTS(TIME_OF) };
+
 /* Our operations run on one thread, so that no part of an item takes longer than the item. */
-static const char *find_wrong_cost(const weir_item_cost *cost, int64_t elapsed_ns)
+static const char *find_wrong_cost(const weir_decode_cost *cost, int64_t elapsed_ns)
 {
-    if (cost->open_ns > elapsed_ns)
-        return "cost.open_ns";
-    if (cost->demux_ns > elapsed_ns)
-        return "cost.demux_ns";
-    if (cost->decode_ns > elapsed_ns)
-        return "cost.decode_ns";
-    return cost->scale_ns > elapsed_ns ? "cost.scale_ns" : NULL;
+    for (size_t i = 0; i < sizeof cost_times / sizeof cost_times[0]; i++)
+        if (*(const int64_t *)((const char *)cost + cost_times[i].offset) > elapsed_ns)
+            return cost_times[i].name;
+    return NULL;
+}
+
+const weir_decode_cost *weir__isolated_cost_of(const weir_item *item)
+{
+    if (strcmp(item->type, WEIR_TYPE_FRAMES) == 0)
+        return &((const weir_frames *)item->data)->cost;
+    return strcmp(item->type, WEIR_TYPE_AUDIO) == 0 ? &((const weir_audio *)item->data)->cost : NULL;
 }
 
 const char *weir__isolated_find_misfit(const isolated_shape *shape, const weir_item *item, uint64_t num_before,
                                        bool is_more, int64_t elapsed_ns)
 {
-    weir_item_cost cost = { 0 };
+    const weir_decode_cost *cost = weir__isolated_cost_of(item);
     const char *wrong = NULL;
     if (!shape->is_own)
         return NULL;
@@ -279,5 +295,5 @@ const char *weir__isolated_find_misfit(const isolated_shape *shape, const weir_i
         wrong = find_wrong_frames(shape, item->data, num_before, is_more);
     else if (strcmp(item->type, WEIR_TYPE_AUDIO) == 0)
         wrong = find_wrong_audio(shape, item->data, is_more);
-    return wrong || !weir_decode_cost(item, &cost) ? wrong : find_wrong_cost(&cost, elapsed_ns);
+    return wrong || !cost ? wrong : find_wrong_cost(cost, elapsed_ns);
 }

@@ -41,6 +41,9 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config);
 /* How long the body of a result may be: the program copies it, whatever limit of memory the child has. 0 = any length. */
 uint64_t weir__isolated_max_body(const isolated_shape *shape);
 
+/* The cost of an item that a decode stage, or an operation that makes the same, has made; NULL = it has none. */
+const weir_decode_cost *weir__isolated_cost_of(const weir_item *item);
+
 /* The field in which a result, whose rules hold, differs: "frames.width". NULL = none. num_before: the item's frames in earlier
    chunks; is_more: there are later ones; elapsed_ns: since the item was sent. */
 const char *weir__isolated_find_misfit(const isolated_shape *shape, const weir_item *item, uint64_t num_before,

@@ -123,7 +123,7 @@
     FIELD(type, occurrence, UNSIGNED, 0, UINT64_MAX)
 
 DEFINE_STRUCT_RULES(weir__head_rules, isolated_head, "head", HEAD_FIELDS);
-DEFINE_STRUCT_RULES(weir__cost_rules, weir_item_cost, "cost", COST_FIELDS);
+DEFINE_STRUCT_RULES(weir__cost_rules, weir_decode_cost, "cost", COST_FIELDS);
 DEFINE_STRUCT_RULES(weir__frames_rules, weir_frames, "frames", FRAMES_FIELDS);
 DEFINE_STRUCT_RULES(weir__audio_rules, weir_audio, "audio", AUDIO_FIELDS);
 DEFINE_STRUCT_RULES(weir__entry_rules, weir_entry, "entry", ENTRY_FIELDS);

@@ -17,19 +17,6 @@ enum { MIN_FRAMES = 16 };
 
 static const uint64_t max_trusted_bytes = UINT64_C(256) << 20;
 
-bool weir_decode_cost(const weir_item *out, weir_item_cost *cost)
-{
-    if (!out || !cost || !out->data || !out->type)
-        return false;
-    if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0)
-        *cost = ((const weir_frames *)out->data)->cost;
-    else if (strcmp(out->type, WEIR_TYPE_AUDIO) == 0)
-        *cost = ((const weir_audio *)out->data)->cost;
-    else
-        return false;
-    return true;
-}
-
 static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
 {
     return num_frames * builder->frame_bytes + WEIR_SCALER_SLACK_BYTES;

@@ -14,8 +14,8 @@
 
 #include "common/random.h"
 #include "stages/audio/audio_stage.h"
+#include "stages/decoder/cost_parts.h"
 #include "stages/decoder/decoder.h"
-#include "stages/decoder/task_parts.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/reader/frame_reader.h"
 #include "stages/scale/scaler.h"
@@ -123,7 +123,7 @@ static void end_item(video_worker *worker)
     weir_item_release(&worker->input);
     weir_bytes_free(worker->loaded);
     worker->loaded = NULL;
-    worker->decoder.cost = (weir_item_cost){ 0 };
+    worker->decoder.cost = (weir_decode_cost){ 0 };
     worker->num_frames = 0;
     worker->num_corrupt = 0;
     worker->num_log_errors = 0;
@@ -431,22 +431,18 @@ static int load_video(video_worker *worker, const weir_video_config *video, weir
 static int add_sound(video_worker *worker, weir_frames *frames, weir_error *error)
 {
     const AVFormatContext *format = worker->decoder.format;
+    weir_decode_cost cost = { 0 };
     bool has_sound = false;
     for (unsigned i = 0; i < format->nb_streams; i++)
         has_sound |= format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
     int rc = has_sound ? weir__audio_decode_bytes(worker->audio, worker->decoder.input.bytes, worker->task,
-                                                  &frames->audio, error)
+                                                  &frames->audio, &cost, error)
                        : WEIR_OK;
-    if (rc != WEIR_OK || !frames->audio)
-        return rc;
-    const weir_item_cost *cost = &frames->audio->cost;
-    frames->memory_bytes += frames->audio->memory_bytes;
-    frames->cost.open_ns += cost->open_ns;
-    frames->cost.demux_ns += cost->demux_ns;
-    frames->cost.decode_ns += cost->decode_ns;
-    frames->cost.scale_ns += cost->scale_ns;
-    frames->cost.num_errors += cost->num_errors;
-    return WEIR_OK;
+    weir__cost_add(&worker->decoder.cost, &cost);
+    weir__cost_add(&frames->cost, &cost);
+    if (rc == WEIR_OK && frames->audio)
+        frames->memory_bytes += frames->audio->memory_bytes;
+    return rc;
 }
 
 /* A clip that is a part of its file is sampled as if it were a file. */
@@ -516,7 +512,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir__ffmpeg_log_end();
     worker->num_log_errors += worker->log.num_errors;
     worker->log.num_errors = 0;
-    weir__task_tell_parts(task, &worker->decoder.cost, &worker->decoder.told_cost);
+    weir__cost_tell(task, rc < 0 ? &worker->decoder.cost : &frames->cost);
     if (rc < 0)
         rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
     else

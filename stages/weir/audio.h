@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
+#include <weir/decode_cost.h>
 #include <weir/decoder_config.h>
 #include <weir/input_config.h>
 #include <weir/item.h>
@@ -62,11 +63,11 @@ typedef struct weir_audio {
     uint32_t stream_index;       /* FFmpeg's number of that stream, counted from 0 */
     uint32_t source_sample_rate; /* of the first samples as they were coded */
     uint32_t source_channels;
-    uint64_t num_errors;             /* packets that could not be read or decoded; 0 = no damage */
-    size_t memory_bytes;             /* of the whole result */
-    weir_entry *entry;               /* as in weir_frames */
-    weir_bytes *sidecars;            /* as in weir_frames */
-    weir_item_cost cost;             /* resampling counts as scaling */
+    uint64_t num_errors;  /* packets that could not be read or decoded; 0 = no damage */
+    size_t memory_bytes;  /* of the whole result */
+    weir_entry *entry;    /* as in weir_frames */
+    weir_bytes *sidecars; /* as in weir_frames */
+    weir_decode_cost cost;
     struct weir_shared_data *shared; /* internal: do not change */
     uint32_t num_views;              /* internal: do not change */
 } weir_audio;

@@ -8,6 +8,7 @@
 #include <weir/bytes.h>
 #include <weir/cache.h>
 #include <weir/collate.h>
+#include <weir/decode_cost.h>
 #include <weir/decoder_config.h>
 #include <weir/files.h>
 #include <weir/headspace.h>

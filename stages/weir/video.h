@@ -37,6 +37,7 @@
 #include <weir/allocator.h>
 #include <weir/audio.h>
 #include <weir/bytes.h>
+#include <weir/decode_cost.h>
 #include <weir/decoder_config.h>
 #include <weir/input_config.h>
 #include <weir/item.h>
@@ -187,7 +188,7 @@ typedef struct weir_frames {
                                     packets have been freed. To keep it, take the pointer and set this to NULL */
     weir_bytes *sidecars;        /* the other files of the sample that the input belongs to; NULL = none. To keep
                                     them, take the pointer and set this to NULL */
-    weir_item_cost cost;         /* of the item; with chunks, so far */
+    weir_decode_cost cost;       /* of the item; with chunks, so far */
     /* Requested frames that were lost to damage, so far. If all frames are requested, it is known with the last chunk
        only, and only if the container counts its frames. */
     uint64_t num_missing_frames;
@@ -213,11 +214,6 @@ static inline void weir_frames_free(weir_frames *frames)
 {
     weir_frames_release(frames, NULL);
 }
-
-/* The cost of a decode stage's item (weir_frames.cost, weir_audio.cost), for weir_sqlite_items.cost_of: a
-   weir_item_cost_function. Rotation and
-   filters count as scaling. */
-WEIR_API bool weir_decode_cost(const weir_item *out, weir_item_cost *cost);
 
 extern WEIR_API const weir_op weir_video_decode;
 

@@ -8,6 +8,7 @@
 #ifndef STATS_EXPORT_TRACE_EVENTS_H
 #define STATS_EXPORT_TRACE_EVENTS_H
 
+#include <weir/item_part.h>
 #include <weir/observer.h>
 
 #include "stats/export/trace_text.h"
@@ -28,7 +29,7 @@ typedef struct weir_trace_slot {
     struct {
         const char *name;
         int64_t ns;
-    } parts[8];
+    } parts[WEIR_MAX_ITEM_PARTS];
 } weir_trace_slot;
 
 enum { TRACE_NUM_AXES = 3 };

@@ -6,6 +6,7 @@
 
 #include "common/random.h"
 #include "common/unix_clock.h"
+#include "stats/record/parts_text.h"
 #include "stats/record/writer.h"
 
 enum { DEFAULT_SLOWEST = 10, DEFAULT_SAMPLED = 10 };
@@ -97,14 +98,22 @@ static void choose_item(weir_item_sampler *items, weir_record *record)
     uv_mutex_unlock(&items->lock);
 }
 
+/* What the operation has told, in columns; what has none is written to `others`. */
+static void take_parts(weir_record *record, const weir_task_end *end, char others[PARTS_BYTES])
+{
+    weir_parts_text text = { others, 0 };
+    for (uint32_t i = 0; i < end->num_parts; i++)
+        if (!weir__record_take_part(record, &end->parts[i]))
+            weir__parts_put(&text, &end->parts[i]);
+    record->item.parts = weir__parts_end(&text);
+}
+
 int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end)
 {
     (void)state;
     weir_item_sampler *items = self;
-    weir_item_cost cost = { .width = 0 };
+    char others[PARTS_BYTES];
     if (end->status != WEIR_OK || !end->out)
-        return WEIR_OK;
-    if (items->options.cost_of && !items->options.cost_of(end->out, &cost))
         return WEIR_OK;
     const weir_identity identity = weir_task_identity(task);
     weir_record record = { .kind = WEIR_RECORD_ITEM,
@@ -113,21 +122,11 @@ int weir__item_sampler_end(void *self, void *state, weir_task *task, const weir_
                                      .name = weir_task_stage(task),
                                      .seq = (int64_t)weir_task_seq(task),
                                      .label = weir_task_label(task),
-                                     .codec = cost.codec,
-                                     .width = cost.width,
-                                     .height = cost.height,
-                                     .num_frames = (int64_t)cost.num_frames,
-                                     .size_bytes = (int64_t)cost.size_bytes,
-                                     .open_ns = cost.open_ns,
-                                     .demux_ns = cost.demux_ns,
-                                     .decode_ns = cost.decode_ns,
-                                     .scale_ns = cost.scale_ns,
-                                     .num_missing = (int64_t)cost.num_missing,
-                                     .num_errors = (int64_t)cost.num_errors,
                                      .identity = weir__stored_identity(&identity, weir_task_label(task)),
                                      .occurrence = (int64_t)identity.occurrence,
                                      .chosen = "all" } };
-    bool is_damaged = cost.num_missing || cost.num_errors;
+    take_parts(&record, end, others);
+    bool is_damaged = record.item.num_missing || record.item.num_errors;
     if (is_damaged)
         record.item.chosen = "damaged";
     if (items->options.all || is_damaged)

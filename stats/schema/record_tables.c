@@ -58,6 +58,26 @@ static const weir_column items[] = {
     { "num_errors", WEIR_FIELD_INT64, FIELD(item.num_errors), NULL },
     { "identity", WEIR_FIELD_TEXT, FIELD(item.identity), NULL },
     { "occurrence", WEIR_FIELD_INT64, FIELD(item.occurrence), NULL },
+    { "parts", WEIR_FIELD_TEXT, FIELD(item.parts), NULL },
+};
+
+/* The parts of items that have a column, that of their field. Times are in nanoseconds here as there. */
+static const struct {
+    const char *name;
+    weir_part_kind kind;
+    size_t offset;
+} item_parts[] = {
+    { "codec", WEIR_PART_TEXT, FIELD(item.codec) },
+    { "width", WEIR_PART_COUNT, FIELD(item.width) },
+    { "height", WEIR_PART_COUNT, FIELD(item.height) },
+    { "num_frames", WEIR_PART_COUNT, FIELD(item.num_frames) },
+    { "size_bytes", WEIR_PART_BYTES, FIELD(item.size_bytes) },
+    { "open", WEIR_PART_TIME, FIELD(item.open_ns) },
+    { "demux", WEIR_PART_TIME, FIELD(item.demux_ns) },
+    { "decode", WEIR_PART_TIME, FIELD(item.decode_ns) },
+    { "scale", WEIR_PART_TIME, FIELD(item.scale_ns) },
+    { "num_missing", WEIR_PART_COUNT, FIELD(item.num_missing) },
+    { "num_errors", WEIR_PART_COUNT, FIELD(item.num_errors) },
 };
 
 static const weir_column runs[] = {
@@ -165,6 +185,21 @@ static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
 const weir_record_table *weir__record_table_of(weir_record_kind kind)
 {
     return &tables[kind];
+}
+
+bool weir__record_take_part(weir_record *item, const weir_item_part *part)
+{
+    for (size_t i = 0; i < sizeof item_parts / sizeof item_parts[0]; i++) {
+        if (part->info->kind != item_parts[i].kind || strcmp(part->info->name, item_parts[i].name) != 0)
+            continue;
+        void *field = (char *)item + item_parts[i].offset;
+        if (part->info->kind == WEIR_PART_TEXT)
+            *(const char **)field = part->text;
+        else
+            *(int64_t *)field = part->number;
+        return true;
+    }
+    return false;
 }
 
 bool weir__record_is_lap(weir_record_kind kind)

@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include <weir/item_part.h>
 #include <weir/query.h>
 
 #include "common/sibling.h"
@@ -38,6 +39,9 @@ typedef struct weir_record_table {
 
 /* Those of laps are the fields that all laps have, under any name that a lap table has for them; see lap_tables.h. */
 const weir_record_table *weir__record_table_of(weir_record_kind kind);
+
+/* Sets the field of an item's record that is the column of this part; its text is borrowed. False: it has no column. */
+bool weir__record_take_part(weir_record *item, const weir_item_part *part);
 
 WEIR_SIBLING_API bool weir__record_is_lap(weir_record_kind kind);
 

@@ -291,9 +291,10 @@ typedef struct weir_item_record {
     int64_t width, height, num_frames, size_bytes;
     int64_t open_ns, demux_ns, decode_ns, scale_ns;
     const char *chosen;              /* why it is recorded: "slowest", "sample", "damaged" or "all" */
-    int64_t num_missing, num_errors; /* as in weir_item_cost; 0 also means unknown */
+    int64_t num_missing, num_errors; /* of a damaged item; 0 also means unknown */
     const char *identity; /* the address of weir_identity, "" = it is the label; and its number among equals */
     int64_t occurrence;
+    const char *parts; /* what its stage told besides, see weir_sqlite_item_hook(): a JSON object, "" = nothing */
 } weir_item_record;
 
 typedef struct weir_run_record {

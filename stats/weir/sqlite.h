@@ -78,9 +78,6 @@ WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 /* Which items are recorded in the table item_stats, besides those with damage: lost frames, or errors. Setting this
    struct to all-zero is equivalent to defaults. */
 typedef struct weir_sqlite_items {
-    /* returns what is known of an item besides its stage, label and time: weir_decode_cost() for decode
-       stages (NULL = nothing). Runs on the tasks' threads */
-    weir_item_cost_function *cost_of;
     uint32_t num_slowest; /* slowest items recorded per lap (0 = 10) */
     uint32_t num_sampled; /* other items recorded per lap, a uniform random sample (0 = 10) */
     bool all;             /* every item, as it ends */
@@ -91,8 +88,10 @@ WEIR_API int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_
                                          size_t options_size, weir_task_hook *hook, weir_error *error);
 
 /*
- * A task hook that records the cost of single items, for tasks that succeeded (failed ones are in task_failures). Add
- * it to the task_hooks of a stage. Stages that share a hook also share its slowest items and its sample, so give each
+ * A task hook that records single items, for tasks that succeeded (failed ones are in task_failures): their time, and the
+ * parts that the operation tells (weir_task_set_part()). The parts of decode stages (WEIR_DECODE_PARTS) have columns; all
+ * others are a JSON object in the column `parts`, by their names, times in seconds under NAME_time. Add the hook to the
+ * task_hooks of a stage. Stages that share a hook also share its slowest items and its sample, so give each
  * stage its own. Valid until weir_sqlite_close(); create it before the pipeline is built. A task never waits for the
  * database: if the buffer is full, items are counted as lost. options may be NULL. WEIR_OK, or WEIR_EINVAL or
  * WEIR_ENOMEM with *error (may be NULL) filled.

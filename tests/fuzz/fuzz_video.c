@@ -62,11 +62,19 @@ const void *weir_task_config(const weir_task *asked)
     return asked->config;
 }
 
-void weir_task_add_part(weir_task *of, const char *name, int64_t part_ns)
+int weir_task_set_part(weir_task *of, const weir_part_info *part, int64_t number)
 {
     (void)of;
-    (void)name;
-    (void)part_ns;
+    (void)part;
+    return number < 0 ? WEIR_EINVAL : WEIR_OK;
+}
+
+int weir_task_set_text(weir_task *of, const weir_part_info *part, const char *text)
+{
+    (void)of;
+    (void)part;
+    (void)text;
+    return WEIR_OK;
 }
 
 int weir_task_fail(weir_task *failed, int status, int library_code, const char *format, ...)

@@ -143,9 +143,7 @@ int main(int argc, char **argv)
     weir_task_hook hook;
     weir_sqlite_options recording = { .rank = rank, .world = 2, .job = "job \"1\"", .node_id = "node\\" };
     check(weir_sqlite_open(database, &recording, &writer, &error), "database", &error);
-    check(weir_sqlite_item_hook(writer, &(weir_sqlite_items){ .all = true, .cost_of = weir_decode_cost }, &hook,
-                                &error),
-          "hook", &error);
+    check(weir_sqlite_item_hook(writer, &(weir_sqlite_items){ .all = true }, &hook, &error), "hook", &error);
     check(weir_openmetrics_open(path_of(argv[2], "live", rank, ".prom"), &(weir_openmetrics_options){ .rank = rank },
                                 &metrics, &error),
           "metrics", &error);

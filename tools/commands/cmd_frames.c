@@ -78,7 +78,7 @@ typedef struct report {
     uint64_t num_errors;
     uint64_t num_corrupt_frames;
     uint64_t num_missing_frames;
-    weir_item_cost cost;
+    weir_decode_cost cost;
     int64_t start_ns;
 } report;
 
@@ -155,16 +155,35 @@ static double in_seconds(int64_t ns)
     return (double)ns / (double)WEIR_SECOND;
 }
 
-/* The times with the names of item_stats. */
+/* The times of the cost, and their names in item_stats, but for the ending. */
+#define TIME_ROW_TIME(field, name) { name, offsetof(weir_decode_cost, field) },
+#define TIME_ROW_COUNT(field, name)
+#define TIME_ROW_BYTES(field, name)
+#define TIME_ROW_TEXT(field, name)
+#define TIME_ROW(field, name, kind, unit, meaning) TIME_ROW_##kind(field, name)
+
+static const struct {
+    const char *name;
+    size_t offset;
+} times[] = { WEIR_DECODE_PARTS(TIME_ROW) };
+
+static int64_t time_of(const report *r, size_t index)
+{
+    return *(const int64_t *)((const char *)&r->cost + times[index].offset);
+}
+
 static void end_json(const report *r, double elapsed)
 {
     json_print(stdout,
                ",\n'num_frames': %" PRIu64 ", 'num_bytes': %" PRIu64 ", 'num_errors': %" PRIu64
                ", 'num_corrupt_frames': %" PRIu64 ", 'num_missing_frames': %" PRIu64,
                r->num_frames, r->num_bytes, r->num_errors, r->num_corrupt_frames, r->num_missing_frames);
-    json_print(stdout, ", 'open_time': %g, 'demux_time': %g, 'decode_time': %g, 'scale_time': %g, 'elapsed': %g}\n",
-               in_seconds(r->cost.open_ns), in_seconds(r->cost.demux_ns), in_seconds(r->cost.decode_ns),
-               in_seconds(r->cost.scale_ns), elapsed);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        char key[WEIR_PART_NAME_BYTES + sizeof "_time"];
+        snprintf(key, sizeof key, "%s_time", times[i].name);
+        json_print(stdout, ", %s: %g", key, in_seconds(time_of(r, i)));
+    }
+    json_print(stdout, ", 'elapsed': %g}\n", elapsed);
 }
 
 static void put_damage(FILE *out, const char *start, const report *r)
@@ -175,15 +194,13 @@ static void put_damage(FILE *out, const char *start, const report *r)
 
 static void end_text(const report *r, double elapsed)
 {
-    static const char *const phases[] = { "open", "demux", "decode", "scale" };
-    const int64_t times_ns[] = { r->cost.open_ns, r->cost.demux_ns, r->cost.decode_ns, r->cost.scale_ns };
     char figure[WEIR_FORMAT_BYTES];
     printf("%sframes     %" PRIu64 ", %" PRIu64 " bytes\n", settings.list ? "\n" : "", r->num_frames, r->num_bytes);
     put_damage(stdout, "damage     ", r);
     fputs("time       ", stdout);
-    for (size_t i = 0; i < 4; i++) {
-        tty_format_time(figure, in_seconds(times_ns[i]));
-        printf("%s%s %s", i ? ", " : "", phases[i], figure);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        tty_format_time(figure, in_seconds(time_of(r, i)));
+        printf("%s%s %s", i ? ", " : "", times[i].name, figure);
     }
     tty_format_time(figure, elapsed);
     printf("\ntook       %s\n", figure);

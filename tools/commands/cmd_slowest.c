@@ -60,6 +60,7 @@ static const table_column columns[] = {
     { "height", "height", TABLE_COUNT },     { "timestamp", "ended", TABLE_WHEN },
     { "num_missing", "lost", TABLE_COUNT },  { "num_errors", "errors", TABLE_COUNT },
     { "run_id", "run", TABLE_COUNT },        { "seq", NULL, TABLE_COUNT },
+    { "parts", "parts", TABLE_WORDS },
 };
 
 /* What is to be sorted by, for items; whether there are items, failures and laps; whether laps stand in for missing items;
@@ -69,11 +70,11 @@ static const table_column columns[] = {
     " found AS (SELECT value, 1 AS part, id, elapsed, label, 'item', name, nullif(open_time, 0)," \
     " nullif(demux_time, 0), nullif(decode_time, 0), nullif(scale_time, 0), nullif(num_frames, 0)," \
     " nullif(size_bytes, 0), codec, nullif(width, 0), nullif(height, 0), timestamp, nullif(num_missing, 0)," \
-    " nullif(num_errors, 0), run_id, seq FROM item WHERE %d" \
+    " nullif(num_errors, 0), run_id, seq, parts FROM item WHERE %d" \
     " UNION ALL SELECT elapsed, 2, id, elapsed, label, 'failure', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
-    " NULL, NULL, timestamp, NULL, NULL, run_id, seq FROM failures WHERE elapsed > 0 AND %d" \
+    " NULL, NULL, timestamp, NULL, NULL, run_id, seq, '' FROM failures WHERE elapsed > 0 AND %d" \
     " UNION ALL SELECT max_time, 3, id, max_time, '', 'lap', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
-    " NULL, NULL, timestamp, NULL, NULL, run_id, NULL FROM tasks" \
+    " NULL, NULL, timestamp, NULL, NULL, run_id, NULL, '' FROM tasks" \
     " WHERE max_time > 0 AND (%d OR (%d AND NOT EXISTS (SELECT 1 FROM item))))" \
     " SELECT * FROM found ORDER BY value DESC, part, id LIMIT %" PRId64
 #define NONE_OF_3 "NULL, NULL, NULL"

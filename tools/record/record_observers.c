@@ -45,7 +45,7 @@ int record_observers_open(const record_settings *settings, record_observers *obs
                                     .job = settings->job };
     if (weir_sqlite_open(settings->db_path, &options, &observers->database, &error) != WEIR_OK)
         return record_refuse(settings, "--db-path: %s", error.message);
-    weir_sqlite_items items = { .cost_of = weir_decode_cost, .all = settings->all_items || settings->resume_path };
+    weir_sqlite_items items = { .all = settings->all_items || settings->resume_path };
     if (weir_sqlite_item_hook(observers->database, &items, &observers->items, &error) != WEIR_OK)
         return record_refuse(settings, "--db-path: %s", error.message);
     collect(settings, observers);

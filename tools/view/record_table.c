@@ -178,14 +178,15 @@ static const table_column item_columns[] = {
     { "scale_time", "scale", TABLE_TIME },
     { "num_missing", "lost", TABLE_COUNT },
     { "num_errors", "errors", TABLE_COUNT },
+    { "parts", "parts", TABLE_WORDS },
 };
 
-static const size_t item_fields[] = { AT(item.id),       AT(item.run_id),      AT(item.unix_ns),
-                                      AT(item.run_ns),   AT(item.name),        AT(item.seq),
-                                      AT(item.label),    AT(item.codec),       AT(item.width),
-                                      AT(item.height),   AT(item.num_frames),  AT(item.size_bytes),
-                                      AT(item.open_ns),  AT(item.demux_ns),    AT(item.decode_ns),
-                                      AT(item.scale_ns), AT(item.num_missing), AT(item.num_errors) };
+static const size_t item_fields[] = {
+    AT(item.id),         AT(item.run_id),      AT(item.unix_ns),    AT(item.run_ns),   AT(item.name),
+    AT(item.seq),        AT(item.label),       AT(item.codec),      AT(item.width),    AT(item.height),
+    AT(item.num_frames), AT(item.size_bytes),  AT(item.open_ns),    AT(item.demux_ns), AT(item.decode_ns),
+    AT(item.scale_ns),   AT(item.num_missing), AT(item.num_errors), AT(item.parts)
+};
 
 static const table_column node_columns[] = {
     { "node_id", "node", TABLE_WORDS },

@@ -1,0 +1,10 @@
+/* The parts that operations tell of their items. */
+#ifndef ENGINE_RUN_TASK_PARTS_H
+#define ENGINE_RUN_TASK_PARTS_H
+
+#include "engine/state/run_state.h"
+
+/* The operation is called again for the same task: what it told so far was told for earlier results. On the task's thread. */
+void weir__parts_continue(weir_slot *slot);
+
+#endif
