@@ -23,6 +23,7 @@
 #include <weir/engine.h>
 #include <weir/files.h>
 #include <weir/image.h>
+#include <weir/isolated.h>
 #include <weir/video.h>
 
 #include "tests/clips.h"
@@ -385,6 +386,24 @@ TEST_CASE(reads_and_opens_that_hang_are_left_behind)
     }
     assert_int_equal(count_frames(paths[0], &config), 10);
     assert_int_equal(count_frames(paths[1], &config), 10);
+}
+
+/* The program opens the file for the child. */
+TEST_CASE(an_open_that_hangs_is_left_behind_for_a_child_too)
+{
+    if (NO_SANDBOX)
+        skip(); /* the child opens it */
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = SIDE, .height = SIDE),
+                                      WEIR_WITH_INPUT(.io_thread = 1) };
+    const weir_isolated_config isolated = { .op = &weir_video_decode, .config = &video, .config_size = sizeof video };
+    weir_item item;
+    let_go(false);
+    weir_pipeline *pipeline = start(copy_clip("open-hangs.mp4"), &weir_isolated, &isolated, 100 * WEIR_MILLISECOND);
+    await_hanging(1);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    weir_pipeline_free(pipeline); /* would wait for the kernel */
+    let_go(true);
+    await_hanging(0);
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */

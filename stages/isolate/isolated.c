@@ -34,6 +34,7 @@ enum { ASK_INTERVAL_MS = 50 };
 typedef struct isolated_setup {
     isolated_message message; /* the first one to each child */
     isolated_shape shape;     /* of the results */
+    weir_input_config input;  /* as which this process opens files for the child; without its strings */
     char *worker;
 } isolated_setup;
 
@@ -72,7 +73,7 @@ static char *find_worker(const char *given)
 }
 
 /* What config_init() of the operation makes of its config is freed again: the child makes it anew. */
-static int check_config(const weir_op *op, const void *config, isolated_shape *shape, weir_error *error)
+static int check_config(const weir_op *op, const void *config, isolated_setup *setup, weir_error *error)
 {
     if (!op->config_init)
         return WEIR_OK;
@@ -81,8 +82,12 @@ static int check_config(const weir_op *op, const void *config, isolated_shape *s
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     memcpy(copy, config, op->config_size);
     int rc = op->config_init(copy, error);
+    const weir_input_config *input = rc == WEIR_OK ? weir__isolated_input(op, copy) : NULL;
+    if (input)
+        setup->input = *input;
+    setup->input.ca_file = NULL;
     if (rc == WEIR_OK)
-        *shape = weir__isolated_shape_of(op, copy);
+        setup->shape = weir__isolated_shape_of(op, copy);
     if (rc == WEIR_OK && op->config_free)
         op->config_free(copy);
     free(copy);
@@ -102,7 +107,7 @@ static int check_op(const weir_op *op, const void *config, weir_error *error)
 }
 
 /* *own is the config with this library's size, to be freed with free(); NULL if the operation has none. */
-static int copy_config(const weir_isolated_config *given, void **own, isolated_shape *shape, weir_error *error)
+static int copy_config(const weir_isolated_config *given, void **own, isolated_setup *setup, weir_error *error)
 {
     const weir_op *op = given->op;
     *own = NULL;
@@ -121,7 +126,7 @@ static int copy_config(const weir_isolated_config *given, void **own, isolated_s
                             op->name);
     if (rc == WEIR_OK && op == &weir_video_decode && ((const weir_video_config *)*own)->audio)
         rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");
-    return rc == WEIR_OK ? check_config(op, *own, shape, error) : rc;
+    return rc == WEIR_OK ? check_config(op, *own, setup, error) : rc;
 }
 
 static void setup_free(isolated_setup *setup)
@@ -138,8 +143,8 @@ static int isolated_config_init(void *self, weir_error *error)
     if (rc != WEIR_OK)
         return rc;
     void *own;
-    isolated_shape shape = { 0 };
-    rc = copy_config(config, &own, &shape, error);
+    isolated_setup checked = { 0 };
+    rc = copy_config(config, &own, &checked, error);
     isolated_setup *setup = rc == WEIR_OK ? calloc(1, sizeof *setup) : NULL;
     if (rc == WEIR_OK && !setup)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -147,7 +152,7 @@ static int isolated_config_init(void *self, weir_error *error)
         free(own);
         return rc;
     }
-    setup->shape = shape;
+    *setup = checked;
     setup->worker = find_worker(config->worker);
     setup->message.head.kind = ISOLATED_CONFIG;
     setup->message.head.status = (int)weir_log_get_level();
@@ -311,9 +316,11 @@ static sandbox_kind put_file(isolated_worker *worker, isolated_message *request,
                              const weir_item *in, weir_task *task)
 {
     const weir_isolated_config *config = weir_task_config(task);
+    const isolated_setup *setup = config->config;
     AVIOInterruptCB interrupt = { .callback = ask_task, .opaque = task };
     char *path = NULL;
     bool is_url = false;
+    worker->host.config = &setup->input;
     if (!config->no_sandbox && is_own(config->op))
         is_url = weir__input_pass(file, &worker->host, in, interrupt, &path);
     request->head.has_file = file->is_open;
