@@ -254,6 +254,7 @@ static void check_identities(void)
     weir_item_copy_label(&other.value, &item.value);
     identity.value = weir_item_identity(&other.value);
     char *address = weir_identity_of(addresses[1]);
+    REQUIRE(weir_identity_hash(addresses[1]) != 0);
     REQUIRE(identity.value.occurrence == 7 && address && strcmp(identity.value.address, address) == 0);
     free(address);
     weir_item_release(&item.value);

@@ -125,6 +125,7 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_item_set_address(&item, NULL, 0));
     assert_string_equal(weir_item_identity(NULL).address, "");
     assert_null(weir_identity_of(NULL));
+    assert_int_equal(weir_identity_hash(NULL), 0);
     REFUSED(weir_identity_number(NULL, 1, NULL));
     REFUSED(weir_identity_set_key(NULL, WEIR_IDENTITY_KEY_BYTES));
     REFUSED(weir_identity_set_key("a", 1));

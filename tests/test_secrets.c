@@ -318,6 +318,23 @@ TEST_CASE(many_identities_are_numbered)
     assert_int_equal(weir_identity_number(list, 1, NULL), WEIR_EINVAL);
     list[1] = NULL;
     assert_int_equal(weir_identity_number(list, 2, got), WEIR_EINVAL);
+TEST_CASE(the_hash_of_an_object_is_the_same_in_each_process)
+{
+    const unsigned char keys[2][WEIR_IDENTITY_KEY_BYTES] = { { 1 }, { 2 } };
+    uint64_t hashes[2][4];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(weir_identity_set_key(keys[i], WEIR_IDENTITY_KEY_BYTES), WEIR_OK);
+        hashes[i][0] = weir_identity_hash("http://h/a?key=1&sig=2&se=3");
+        hashes[i][1] = weir_identity_hash("http://h/a?key=2&sig=2&se=3");
+        hashes[i][2] = weir_identity_hash("http://h/b?key=1&sig=2&se=3");
+        hashes[i][3] = weir_identity_hash("a?key=1&sig=2");
+    }
+    assert_memory_equal(hashes[0], hashes[1], sizeof hashes[0]);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < i; j++)
+            assert_true(hashes[0][i] != hashes[0][j]);
+    assert_true(weir_identity_hash("http://u:p@h/a?key=1&sig=4&se=5") == hashes[0][0]);
+    assert_true(weir_identity_hash("a?key=1&sig=3") != hashes[0][3]); /* a file */
 }
 
 TEST_CASE(equal_identities_are_numbered_in_the_order_of_the_list)
@@ -592,6 +609,20 @@ TEST_CASE(a_resumed_run_tells_object_keys_apart)
     expect(0, "rm -r state && : >state"); /* none can be kept: it is said, and nothing is left out */
     expect_left(1, "$at/good/clip.mp4?key=s3cr3t/1 --resume key.db");
     expect(0, "grep -q 'cannot keep a key' resume.out && rm state && mv state-kept state");
+    expect_no_secret();
+}
+
+/* Each process may get its own list of the same objects, and run for another user. */
+TEST_CASE(ranks_share_urls_whatever_each_of_them_signs_them_with)
+{
+    expect(0, "weir record clip.mp4 --db-path shared.db >resume.out 2>&1");
+    expect(0, "for rank in 0 1; do for i in 1 2 3 4 5 6 7 8 9 10 11 12; do "
+              "echo \"$at/good/$i.mp4?key=s3cr3t/$i&sig=s3cr3t-$rank&se=$rank\"; done >urls.txt; "
+              "XDG_STATE_HOME=\"$PWD/state$rank\" weir record --list urls.txt --resume shared.db --rank $rank "
+              "--world 2 --dry-run 2>>resume.out | tee "
+              "share$rank; done | sed 's/?.*//' >left.out; test $(sort -u left.out | wc -l) = 12 && test $(wc -l "
+              "<left.out) = 12 && "
+              "test -s share0 && test -s share1");
     expect_no_secret();
 }
 

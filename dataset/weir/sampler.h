@@ -146,7 +146,9 @@ typedef struct weir_sampler_source_config {
     void *made;              /* private to the source; NULL */
     uint64_t dataset;        /* identifies the items in checkpoints, such as weir_dataset_fingerprint(): a pipeline is
                                 not resumed with other items. Paths are always compared, by their identities
-                                (weir_item_identity()), so URLs may be signed anew (0 = not compared) */
+                                (weir_item_identity()), so URLs may be signed anew; those with hidden
+                                values that may name the object need the same weir_identity_set_key() in each
+                                process (0 = not compared) */
     weir_sampler_failed failed; /* (default WEIR_FAILED_DEFAULT) */
     void *numbers;              /* private to the source; NULL */
 } weir_sampler_source_config;

@@ -19,7 +19,9 @@
 
 #include <uv.h>
 
+#include "common/hash.h"
 #include "common/name_count.h"
+#include "common/random.h"
 #include "common/redact.h"
 
 enum { MAX_NAME = 32 };
@@ -147,6 +149,8 @@ typedef struct writing {
     const char *address;
     char *to;
     size_t size, length; /* the length is counted on beyond the size */
+    uint64_t hash;       /* of what was put */
+    bool keeps_objects;  /* as they are, without a digest */
     size_t done;         /* of the address */
     bool is_signed, has_azure;
     bool lacks_question; /* the first parameter was left out, with its "?" */
@@ -154,6 +158,7 @@ typedef struct writing {
 
 static void put_bytes(writing *w, const char *bytes, size_t num_bytes)
 {
+    w->hash = weir__hash(w->hash, bytes, num_bytes);
     for (size_t i = 0; i < num_bytes; i++, w->length++)
         if (w->length + 1 < w->size)
             w->to[w->length] = bytes[i];
@@ -204,17 +209,35 @@ static void put_secret(void *self, const weir_secret *secret)
         w->done += w->address[w->done] == '@';
     if (secret->kind != WEIR__SECRET_OBJECT)
         return;
+    if (w->keeps_objects) {
+        put_bytes(w, w->address + secret->at, secret->length);
+        return;
+    }
     snprintf(digest, sizeof digest, "%016llx",
              (unsigned long long)find_digest(w->address + secret->at, secret->length));
     put_bytes(w, digest, strlen(digest));
 }
 
+static void put_identity(writing *w)
+{
+    weir__secrets_each(w->address, note_secret, w);
+    weir__secrets_each(w->address, put_secret, w);
+    put_plain(w, w->address + w->done, strlen(w->address + w->done));
+}
+
+uint64_t weir_identity_hash(const char *address)
+{
+    writing w = { .address = address, .hash = WEIR__HASH_START, .keeps_objects = true };
+    if (!address)
+        return 0;
+    put_identity(&w);
+    return weir__random_next(&w.hash); /* its low bits are as good as its high ones */
+}
+
 size_t weir__identity_write(const char *address, char *identity, size_t size)
 {
     writing w = { .address = address, .to = identity, .size = size };
-    weir__secrets_each(address, note_secret, &w);
-    weir__secrets_each(address, put_secret, &w);
-    put_plain(&w, address + w.done, strlen(address + w.done));
+    put_identity(&w);
     if (size > 0)
         identity[w.length < size ? w.length : size - 1] = '\0';
     return w.length;

@@ -82,6 +82,12 @@ WEIR_API weir_identity weir_item_identity(const weir_item *item);
 /* The address of an identity, to be freed with free(). NULL: no memory, or address NULL. Any thread. */
 WEIR_API char *weir_identity_of(const char *address);
 
+/*
+ * A hash that is the same for all addresses of an object, in every process, whatever its key of digests: to divide items
+ * among processes. It is not to be stored, as hidden values could be found from it by guessing. 0: address NULL. Any thread.
+ */
+WEIR_API uint64_t weir_identity_hash(const char *address);
+
 /* Sets occurrences[i] to the number of addresses before addresses[i] that have the same identity. WEIR_OK, WEIR_ENOMEM or
    WEIR_EINVAL. Any thread. */
 WEIR_API int weir_identity_number(const char *const *addresses, size_t num_addresses, uint64_t *occurrences);

@@ -109,14 +109,12 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
     return status;
 }
 
-bool record_ended_has(const record_ended *ended, const char *path, uint64_t occurrence)
+bool record_ended_has(const record_ended *ended, weir_identity identity)
 {
     if (!ended || ended->num_ends == 0)
         return false;
-    record_end wanted = { memory_check(weir_identity_of(path)), occurrence };
-    bool is_found = bsearch(&wanted, ended->ends, ended->num_ends, sizeof *ended->ends, compare_ends) != NULL;
-    free(wanted.address);
-    return is_found;
+    record_end wanted = { (char *)(uintptr_t)identity.address, identity.occurrence };
+    return bsearch(&wanted, ended->ends, ended->num_ends, sizeof *ended->ends, compare_ends) != NULL;
 }
 
 size_t record_ended_count(const record_ended *ended)

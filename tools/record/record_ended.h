@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/item.h>
 #include <weir/query.h>
 
 /* A file that is finished: its identity (weir_identity). */
@@ -35,8 +36,8 @@ int record_ended_read_all(record_ended *ended, const char *path, weir_error *err
 /* Finds the databases of ranks beside the one at `path`; call globfree() in any case. */
 int record_rank_databases(const char *path, glob_t *found, weir_error *error);
 
-/* Whether the file is finished. occurrence: its number among those of the list with the same identity. ended NULL: false. */
-bool record_ended_has(const record_ended *ended, const char *path, uint64_t occurrence);
+/* Whether the file is finished. ended NULL: false. */
+bool record_ended_has(const record_ended *ended, weir_identity identity);
 
 /* How many files are finished; one that several runs have finished counts once. */
 size_t record_ended_count(const record_ended *ended);

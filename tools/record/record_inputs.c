@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/hash.h"
 #include "common/redact.h"
 #include "tools/cli/list_text.h"
 #include "tools/cli/memory.h"
@@ -18,9 +17,12 @@
 
 static bool is_in_share(const record_share *share, const char *path, uint64_t number, uint64_t occurrence)
 {
-    uint64_t key = share->by_path ? weir__hash(WEIR__HASH_START, path, strlen(path) + 1) : number;
-    return key % share->world.size == share->world.rank && !record_ended_has(&share->ended, path, occurrence) &&
-           !record_ended_has(share->ended_before, path, occurrence);
+    const weir_identity identity = { memory_check(weir_identity_of(path)), occurrence };
+    uint64_t key = share->by_identity ? weir_identity_hash(path) : number;
+    bool is_in = key % share->world.size == share->world.rank && !record_ended_has(&share->ended, identity) &&
+                 !record_ended_has(share->ended_before, identity);
+    free((char *)(uintptr_t)identity.address);
+    return is_in;
 }
 
 static bool accept(void *self, const char *path, uint64_t number)

@@ -312,9 +312,10 @@ static int tell_ranks(const record_settings *settings, const record_ranks *ranks
 {
     bool can_list = !was_interrupted && !settings->tar; /* listing may take a while; archives have other names */
     int exit_status = RECORD_DONE;
-    record_share share = {
-        .by_path = inputs->share.by_path, .world = ranks->world, .ended = *ended, .ended_before = &inputs->share.ended
-    };
+    record_share share = { .by_identity = inputs->share.by_identity,
+                           .world = ranks->world,
+                           .ended = *ended,
+                           .ended_before = &inputs->share.ended };
     for (uint32_t rank = 0; rank < ranks->world.size; rank++) {
         const rank_view *view = &views[rank];
         const char *fate = fate_of(view);

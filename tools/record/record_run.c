@@ -418,7 +418,7 @@ static int read_ended(const record_settings *settings, record_share *share)
     share->ended.leaves_out_failed = settings->retry_failed;
     if (record_ended_read_all(&share->ended, settings->resume_path, &error) != WEIR_OK)
         return record_refuse(settings, "--resume: %s", error.message);
-    share->by_path = true;
+    share->by_identity = true;
     if (share->ended.num_unnamed > 0 && share->world.rank == 0) /* some may have been decoded again since */
         fprintf(stderr,
                 "%s: up to %llu finished files are not recorded by name (see --all-items): they are decoded again\n",
