@@ -44,6 +44,11 @@ uint64_t weir__name_count(weir_name_counts *counts, const char *name)
     return place->count++;
 }
 
+uint64_t weir__name_counted(const weir_name_counts *counts, const char *name)
+{
+    return counts->num_places ? find_place(counts, weir__hash(WEIR__HASH_START, name, strlen(name)))->count : 0;
+}
+
 void weir__name_counts_free(weir_name_counts *counts)
 {
     free(counts->places);

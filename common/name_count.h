@@ -14,6 +14,9 @@ typedef struct weir_name_counts {
 /* Counts the name. Returns how often it had come before; UINT64_MAX = no memory. Names are compared by 64-bit hashes. */
 uint64_t weir__name_count(weir_name_counts *counts, const char *name);
 
+/* How often it has come. */
+uint64_t weir__name_counted(const weir_name_counts *counts, const char *name);
+
 void weir__name_counts_free(weir_name_counts *counts);
 
 #endif

@@ -134,7 +134,11 @@ static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *t
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     worker->counts->files++;
     *out = (weir_item){ .data = copy, .release = weir_release_free, .label = copy };
-    return WEIR_OK;
+    uint64_t occurrence = directory->occurrence ? directory->occurrence(directory->accept_self, copy) : 0;
+    if (occurrence == 0 || weir_item_set_address(out, copy, occurrence) == WEIR_OK)
+        return WEIR_OK;
+    weir_item_release(out);
+    return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static void directory_worker_free(void *self)

@@ -119,8 +119,11 @@ typedef struct weir_directory_config {
        number: its number in this listing, from 0; it is the same in every process if `sorted` is set. Called on the
        source's thread, or by weir_directory_count(); must not block. The path is valid during the call. */
     bool (*accept)(void *self, const char *path, uint64_t number);
-    void *accept_self;
+    void *accept_self; /* also of occurrence */
     bool may_be_empty; /* it is fine if no file matches: the source ends (default: it fails) */
+    /* The number of the file among those with the same identity (weir_item_identity()), where other sources have it, too
+       (NULL = 0). Called as `accept`, with accept_self. */
+    uint64_t (*occurrence)(void *self, const char *path);
 } weir_directory_config;
 
 /*

@@ -25,16 +25,39 @@ static bool is_in_share(const record_share *share, const char *path, uint64_t nu
     return is_in;
 }
 
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || (length > 0 && folder[length - 1] == '/'));
+}
+
+/* The number of a file of a folder among equals: those that are given by name come first, then those of the folders in
+   their order. A folder has what is below it: its own listing may have led to that by a link first, under another name. */
+static uint64_t find_occurrence(void *self, const char *path)
+{
+    const record_listing *listing = self;
+    const record_inputs *inputs = listing->inputs;
+    uint64_t occurrence = 0;
+    if (inputs->names.num_names > 0) {
+        char *identity = memory_check(weir_identity_of(path));
+        occurrence = weir__name_counted(&inputs->names, identity);
+        free(identity);
+    }
+    for (size_t i = 0; i < listing->number; i++)
+        occurrence += is_below(path, inputs->folders[i].root);
+    return occurrence;
+}
+
 static bool accept(void *self, const char *path, uint64_t number)
 {
     const record_listing *listing = self;
-    return is_in_share(listing->share, path, number + listing->offset, 0);
+    return is_in_share(&listing->inputs->share, path, number + listing->number, find_occurrence(self, path));
 }
 
 /* A listing apart from the source's. */
 typedef struct visit {
     const record_share *share;
-    uint64_t offset;
+    record_listing *listing;
     record_file_function *take;
     void *self;
 } visit;
@@ -42,19 +65,20 @@ typedef struct visit {
 static bool visit_file(void *self, const char *path, uint64_t number)
 {
     visit *v = self;
-    if (is_in_share(v->share, path, number + v->offset, 0))
-        v->take(v->self, path, 0);
+    uint64_t occurrence = find_occurrence(v->listing, path);
+    if (is_in_share(v->share, path, number + v->listing->number, occurrence))
+        v->take(v->self, path, occurrence);
     return false;
 }
 
 void record_inputs_each(const record_inputs *inputs, const record_share *share, record_file_function *take,
                         void *self)
 {
-    visit v = { share, 0, take, self };
+    visit v = { share, NULL, take, self };
     for (size_t i = 0; i < inputs->num_folders; i++) {
         uint64_t num_accepted;
         weir_directory_config folder = inputs->folders[i];
-        v.offset = inputs->listings[i].offset;
+        v.listing = &inputs->listings[i];
         folder.accept = visit_file;
         folder.accept_self = &v;
         weir_directory_count(&folder, UINT64_MAX, &num_accepted, NULL);
@@ -123,7 +147,7 @@ static int take_input(const record_settings *settings, const char *input, record
             .sorted = settings->sorted || inputs->share.world.size > 1, /* the same numbers everywhere */
             .counts = &inputs->counts[number],
         };
-        inputs->listings[number] = (record_listing){ .share = &inputs->share, .offset = number };
+        inputs->listings[number] = (record_listing){ .inputs = inputs, .number = number };
         return RECORD_DONE;
     }
     struct stat info;
@@ -163,6 +187,16 @@ static int check_folders(const record_settings *settings, const record_inputs *i
                          settings->tar ? "tar-" : "");
 }
 
+static void count_names(record_inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->num_all_paths && inputs->num_folders > 0; i++) {
+        char *identity = memory_check(weir_identity_of(inputs->all_paths[i]));
+        if (weir__name_count(&inputs->names, identity) == UINT64_MAX)
+            memory_check(NULL);
+        free(identity);
+    }
+}
+
 /* From here on the inputs are those of the share. */
 static void select_share(record_inputs *inputs)
 {
@@ -175,6 +209,7 @@ static void select_share(record_inputs *inputs)
     identity_key_load(inputs->all_paths, inputs->num_all_paths);
     if (weir_identity_number(inputs->all_paths, inputs->num_all_paths, inputs->all_occurrences) != WEIR_OK)
         memory_check(NULL);
+    count_names(inputs);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->all_occurrences[i]))
             add_path(inputs, inputs->all_paths[i], inputs->all_occurrences[i]);
@@ -183,6 +218,7 @@ static void select_share(record_inputs *inputs)
         inputs->folders[i].may_be_empty = inputs->num_folders > 1 || inputs->num_all_paths > 0;
         inputs->folders[i].accept = accept;
         inputs->folders[i].accept_self = &inputs->listings[i];
+        inputs->folders[i].occurrence = find_occurrence;
     }
 }
 
@@ -240,6 +276,7 @@ void record_inputs_free(record_inputs *inputs)
     free(inputs->occurrences);
     free(inputs->all_paths);
     free(inputs->all_occurrences);
+    weir__name_counts_free(&inputs->names);
     record_ended_free(&inputs->share.ended);
     free(inputs->list);
     *inputs = (record_inputs){ 0 };

@@ -6,6 +6,7 @@
 
 #include <weir/sampler.h>
 
+#include "common/name_count.h"
 #include "tools/record/record_ended.h"
 #include "tools/record/record_settings.h"
 
@@ -19,10 +20,11 @@ typedef struct record_share {
     const record_ended *ended_before; /* the same, of earlier runs (NULL = none) */
 } record_share;
 
-/* The share of one folder. One thread at a time for each. */
+/* One folder of the inputs. Immutable while sources use it. */
 typedef struct record_listing {
-    const record_share *share;
-    uint64_t offset; /* of the numbers, so that small folders do not all begin with rank 0 */
+    const struct record_inputs *inputs;
+    size_t
+        number; /* of the folder; added to the numbers of its files, so that small folders do not all begin with rank 0 */
 } record_listing;
 
 typedef struct record_inputs {
@@ -37,7 +39,8 @@ typedef struct record_inputs {
     const char **all_paths; /* of all processes */
     uint64_t *all_occurrences;
     size_t num_all_paths;
-    char *list; /* the text of --list, which paths points into */
+    weir_name_counts names; /* of their identities, if there are folders, which may have the same files */
+    char *list;             /* the text of --list, which paths points into */
 } record_inputs;
 
 /* Returns 0, or reports the error on stderr and returns the exit status 2: an input is missing, is not a file,
