@@ -470,6 +470,64 @@ TEST_CASE(all_that_a_clip_is_is_part_of_the_fingerprint)
                 fail_msg("lists %zu and %zu have the same fingerprint", i, j);
 }
 
+static void change(const char *index, const char *sql)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", sql, message);
+    sqlite3_close(db);
+}
+
+/* What a build compares to find out whether a file is unchanged: each column is another one once. */
+TEST_CASE(each_column_that_a_build_compares_counts)
+{
+    static const struct {
+        const char *sql; /* "UPDATE … SET " */
+        int num_indexed, num_removed;
+    } changes[] = {
+        { "clip SET size_bytes = size_bytes + 1", 1, 0 },
+        { "clip SET mtime_ns = mtime_ns + 1", 1, 0 },
+        { "clip SET label = 'other'", 1, 0 },
+        { "clip SET label = NULL", 1, 0 },
+        { "clip SET start = start + 0.25", 1, 0 },
+        { "clip SET end = end + 0.25", 1, 0 },
+        { "clip SET end = NULL", 1, 0 },
+        { "clip SET status = -5000", 1, 0 },
+        { "clip SET occurrence = 1", 1, 1 },
+        { "clip SET identity = 'other'", 1, 1 },
+        { "clip SET path = 'other'", 0, 0 }, /* shown only, and written again */
+        { "clip SET is_redacted = 1", 0, 0 },
+        { "dataset SET value = 'other' WHERE key = 'options'", 1, 0 },
+        { "clip SET validator = 'of a URL'", 0, 0 },
+    };
+    const char *index = clips_path("compared.weir"), *label = "one";
+    const char *clip =
+        clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const int64_t start_ns = 250 * WEIR_MILLISECOND, end_ns = 500 * WEIR_MILLISECOND;
+    const weir_dataset_build_options options = {
+        .paths = &clip, .labels = &label, .num_paths = 1, .starts_ns = &start_ns, .ends_ns = &end_ns
+    };
+    build_with(index, &options);
+    uint64_t fingerprint = fingerprint_of_index(index, NULL);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        char sql[256];
+        snprintf(sql, sizeof sql, "UPDATE %s", changes[i].sql);
+        change(index, sql);
+        weir_dataset_progress progress = build_with(index, &options);
+        if (progress.num_indexed != (uint64_t)changes[i].num_indexed ||
+            progress.num_removed != (uint64_t)changes[i].num_removed)
+            fail_msg("%s: %d read, %d removed", sql, (int)progress.num_indexed, (int)progress.num_removed);
+        assert_true(fingerprint_of_index(index, NULL) == fingerprint);
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) FROM clip WHERE path = '%s' AND identity = path AND is_redacted = 0 AND "
+                 "label = 'one' AND start = 0.25 AND end = 0.5 AND status = 0",
+                 clip);
+        assert_int_equal(read_integer(index, sql), 1);
+    }
+}
+
 /* Another file under the same name: the size is part of it. */
 TEST_CASE(the_size_of_a_file_is_part_of_the_fingerprint)
 {
@@ -776,16 +834,6 @@ TEST_CASE(what_cannot_be_opened_is_named)
     assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
     assert_not_opened(index, (weir_dataset_options){ 0 }, WEIR_EUNSUPPORTED, "version 9");
-}
-
-static void change(const char *index, const char *sql)
-{
-    sqlite3 *db;
-    char *message = NULL;
-    assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
-        fail_msg("%s: %s", sql, message);
-    sqlite3_close(db);
 }
 
 /* A changed or damaged index may lack what its tables require. */

@@ -304,8 +304,11 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
     const clip_name name = weir__build_name(self, in->seq, path_of(in));
     size_t num_rows = weir__path_groups_count(&self->groups, in->seq);
     sqlite3_bind_text(self->find, 1, name.identity, -1, SQLITE_STATIC);
-    for (size_t i = 0; i < num_rows && sqlite3_step(self->find) == SQLITE_ROW; i++)
-        look_at_row(self, in, i, &found);
+    while (sqlite3_step(self->find) == SQLITE_ROW) {
+        uint64_t occurrence = (uint64_t)sqlite3_column_int64(self->find, 11);
+        if (occurrence < num_rows) /* the others are not in the list any more */
+            look_at_row(self, in, occurrence, &found);
+    }
     sqlite3_reset(self->find);
     int rc = pass_on(self, &found, in, out);
     free(found.validator);

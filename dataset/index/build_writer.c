@@ -53,7 +53,7 @@ int weir__build_prepare(index_build *self)
         return rc;
     code = sqlite3_prepare_v2(self->look.db,
                               "SELECT clip_id, size_bytes, mtime_ns, label, offset, status, start, end, path,"
-                              " is_redacted, validator FROM clip WHERE identity = ? ORDER BY occurrence",
+                              " is_redacted, validator, occurrence FROM clip WHERE identity = ?",
                               -1, &self->look.find, NULL);
     return code == SQLITE_OK ? WEIR_OK : fail_build(self, code, "read");
 }
