@@ -361,6 +361,26 @@ TEST_CASE(a_list_brings_its_labels)
     weir_dataset_close(dataset);
 }
 
+/* The class of a URL is the folder of the object: neither its host nor a part of a parameter. Nothing listens there. */
+TEST_CASE(the_class_of_a_url_is_its_folder)
+{
+    const char *index = clips_path("urls.weir"),
+               *sql = "SELECT group_concat(label, ' ') = 'run' AND count(*) = 3 FROM clip";
+    const char *paths[] = { "http://u:p@127.0.0.1:1/x.mp4", "http://u:p@127.0.0.1:1/a/run/x.mp4?token=b/c/d",
+                            "http://127.0.0.1:1?x=/e/f" };
+    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 3 });
+    assert_int_equal(read_integer(index, sql), 1);
+}
+
+TEST_CASE(an_archive_that_is_a_url_is_refused_by_name)
+{
+    const char *path = "http://h/x.tar?token=secret";
+    weir_error error = { 0 };
+    const weir_dataset_build_options options = { .paths = &path, .num_paths = 1, .tar = true };
+    assert_int_equal(weir_dataset_build(clips_path("url.weir"), &options, NULL, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "http://h/x.tar?token=***: archives are not read from URLs"));
+}
+
 /* Each row of a list is a clip, also if the file is the same. */
 TEST_CASE(each_row_of_a_list_is_a_clip)
 {
