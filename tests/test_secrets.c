@@ -244,6 +244,8 @@ TEST_CASE(an_identity_has_every_byte_of_the_address_or_the_digest_of_what_is_hid
         { "http://h/a?expires=1&v=1&token=t", "http://h/a?v=1" },
         { "http://h/a?token=t&expires=1", "http://h/a" },
         { "http://h/a?token=t&expires=1&v=1", "http://h/a?v=1" },
+        { "http://h/a?token=t&expires=1&key=1", "http://h/a?key=3943c8fcfccf7ce0" },
+        { "http://h/a?sig=t&se=1&key=1&v=2", "http://h/a?key=3943c8fcfccf7ce0&v=2" },
         { "http://h/a?&token=t&&v=1", "http://h/a?v=1" },
         { "http://h/a?&&v=1", "http://h/a?&&v=1" },
         { "http://h/expires?v=1&token=t", "http://h/expires?v=1" },
