@@ -163,6 +163,9 @@ TEST_CASE(file_changes_with_each_whole_lap)
     assert_false(has_line(path, "weir_stage_time_seconds_count" DECODE "} 0"));
     observe_lap(observer, 0, 0);
     assert_line(path, "weir_stage_time_seconds_count" DECODE "} 0");
+    assert_line(path, "weir_queue_get_time_seconds_count" NODE ",queue=\"0:0:src_queue\"} 0");
+    /* the latency of a queue that is not the sink's is not known, and would go away with its first item */
+    assert_false(has_line(path, "weir_queue_latency_seconds_count" NODE ",queue=\"0:0:src_queue\"} 0"));
     assert_false(has_line(path, "weir_run_status" NODE "} -4"));
     observe_end(observer, WEIR_ESTOPPED);
     assert_line(path, "weir_run_status" NODE "} -4");

@@ -275,7 +275,8 @@ static void put_time_families(FILE *out, const family *f, const subject *of, con
     weir_metrics metrics = total->metrics;
     const weir_histogram *times = *weir__metric_histogram_at(f->histogram.metric, &metrics);
     double sum = measured_value(total, f->histogram.sum), count = (double)count_of(f, total);
-    if (isnan(sum) && count > 0) /* the latency of a queue that is not the sink's */
+    bool is_latency = strcmp(f->histogram.name, "latency") == 0;
+    if (isnan(sum) && (count > 0 || is_latency)) /* of a queue that is not the sink's, also before its first item */
         return;
     if (times) {
         put_histogram(out, f->name, of, times, isnan(sum) ? 0 : sum);
