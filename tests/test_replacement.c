@@ -1,12 +1,15 @@
 /*
  * Files without a name until they are whole, and those beside a database: what is there afterwards, and what is said. What
- * programs leave when they are ended, test_outputs.c looks at. Held constant: a file system that has nameless files, where
- * this is one; the program is alone.
+ * programs leave when they are ended, test_outputs.c looks at. Held constant: the program is alone.
+ *
+ * A file system that has no nameless files, and a system without /proc, are played: the linker puts the functions here in the
+ * place of open() and access() (see CMakeLists.txt).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,45 @@
 #include "tests/test_case.h"
 
 static char *folder;
+
+/* ---- what the system has ------------------------------------------------------------------------------------------- */
+
+typedef enum way { NAMELESS, WITHOUT_TMPFILE, WITHOUT_PROC, NUM_WAYS } way;
+static way played;
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (played != WITHOUT_TMPFILE || (flags & O_TMPFILE) != O_TMPFILE)
+        return __real_open(path, flags, mode);
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+int __wrap_access(const char *path, int mode)
+{
+    if (played != WITHOUT_PROC || strncmp(path, "/proc/", 6) != 0)
+        return __real_access(path, mode);
+    errno = ENOENT;
+    return -1;
+}
+
+/* Whether the file system of the test's folder has them. */
+static bool has_nameless(void)
+{
+    int fd = __real_open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
 
 /* Of the test's folder, one call for each `at`, 0 to 3. */
 static const char *in(int at, const char *name)
@@ -70,9 +112,8 @@ static int write_whole(const char *path, const char *text, bool keep)
     return failure;
 }
 
-TEST_CASE(a_file_appears_whole_and_replaces_only_if_it_is_kept)
+static void replace_and_keep(const char *path)
 {
-    const char *path = in(0, "a");
     mode_t mask = umask(0027);
     assert_int_equal(write_whole(path, "one", false), 0);
     assert_string_equal(names_there(), "");
@@ -87,6 +128,13 @@ TEST_CASE(a_file_appears_whole_and_replaces_only_if_it_is_kept)
     expect_text(path, "two");
     assert_int_equal(mode_of(path), 0666);
     assert_string_equal(names_there(), "a ");
+    assert_int_equal(unlink(path), 0);
+}
+
+TEST_CASE(a_file_appears_whole_and_replaces_only_if_it_is_kept)
+{
+    for (played = 0; played < NUM_WAYS; played++)
+        replace_and_keep(in(0, "a"));
 }
 
 TEST_CASE(until_it_is_closed_the_old_file_is_there)
@@ -175,13 +223,23 @@ TEST_CASE(a_file_that_did_not_get_whole_leaves_the_old_one_and_the_reason)
 
 /* ---- parts --------------------------------------------------------------------------------------------------------- */
 
-TEST_CASE(a_part_gets_its_name_and_an_earlier_file_makes_way)
+/* Until then it has no name, or a hidden one that says whose it is. */
+static void expect_part(const char *path_before)
 {
-    const char *path = in(0, "a");
+    bool has_name = played != NAMELESS || !has_nameless();
+    assert_int_equal(path_before != NULL, has_name);
+    assert_int_equal(strstr(names_there(), ".a.") != NULL, has_name);
+    if (has_name)
+        assert_memory_equal(path_before, in(3, ".a."), strlen(folder) + 4);
+}
+
+static void place_twice(const char *path)
+{
     for (int i = 0; i < 2; i++) {
         char *path_before;
         int fd = weir__part_create(path, &path_before);
         assert_true(fd > STDERR_FILENO);
+        expect_part(path_before);
         assert_int_equal(write(fd, i ? "two" : "one", 3), 3);
         assert_int_equal(weir__part_place(fd, path_before, path), 0);
         close(fd);
@@ -189,9 +247,15 @@ TEST_CASE(a_part_gets_its_name_and_an_earlier_file_makes_way)
         expect_text(path, i ? "two" : "one");
         assert_string_equal(names_there(), "a ");
     }
+    assert_int_equal(unlink(path), 0);
 }
 
-/* As on a file system that has no nameless files. */
+TEST_CASE(a_part_gets_its_name_and_an_earlier_file_makes_way)
+{
+    for (played = 0; played < NUM_WAYS; played++)
+        place_twice(in(0, "a"));
+}
+
 TEST_CASE(a_part_with_a_hidden_name_is_renamed)
 {
     const char *path = in(0, "a"), *hidden = in(1, ".a.tmp");
@@ -245,9 +309,14 @@ static void expect_spool(void)
 TEST_CASE(a_spool_has_no_name)
 {
     char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
-    setenv("TMPDIR", folder, 1);
+    unsetenv("TMPDIR");
     expect_spool();
-    assert_string_equal(names_there(), "");
+    setenv("TMPDIR", folder, 1);
+    for (played = 0; played < NUM_WAYS; played++) {
+        expect_spool();
+        assert_string_equal(names_there(), "");
+    }
+    played = NAMELESS;
     setenv("TMPDIR", "", 1);
     expect_spool();
     setenv("TMPDIR", in(0, "missing"), 1);
@@ -375,6 +444,7 @@ TEST_CASE(a_database_gets_its_name_when_it_is_made_and_nothing_else_is_left)
 static int set_up(void **state)
 {
     (void)state;
+    played = NAMELESS;
     folder = make_folder();
     return 0;
 }
