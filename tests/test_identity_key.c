@@ -89,6 +89,14 @@ static void write_key(const char *path, size_t num_bytes)
     fclose(file);
 }
 
+/* The next descriptor: the same again if none was left open. */
+static int next_descriptor(void)
+{
+    int fd = dup(STDIN_FILENO);
+    close(fd);
+    return fd;
+}
+
 static void make_folders(const char *names)
 {
     char command[1000];
@@ -120,9 +128,11 @@ TEST_CASE(without_a_key_that_is_kept_each_process_has_its_own)
 TEST_CASE(a_key_is_made_once_for_the_owner_only_and_then_stays)
 {
     mode_t mask = umask(0);
+    int next = next_descriptor();
     setenv("XDG_STATE_HOME", in("state/of mine"), 1);
     expect_said("");
     umask(mask);
+    assert_int_equal(next_descriptor(), next);
     char *made = weir_identity_of(ADDRESS);
     assert_int_equal(mode_of(in("state")), 0700);
     assert_int_equal(mode_of(in("state/of mine/weir")), 0700);
@@ -132,6 +142,7 @@ TEST_CASE(a_key_is_made_once_for_the_owner_only_and_then_stays)
     assert_string_not_equal(made, other);
     expect_said("");
     expect_identity(made);
+    assert_int_equal(next_descriptor(), next);
     struct stat info;
     assert_int_equal(stat(in("state/of mine/weir/identity-key"), &info), 0);
     assert_int_equal(info.st_size, WEIR_IDENTITY_KEY_BYTES);
@@ -178,6 +189,16 @@ TEST_CASE(where_no_value_is_hidden_no_key_is_made)
     free(said);
 }
 
+TEST_CASE(a_hidden_value_before_a_secret_needs_the_key_too)
+{
+    static const char *const addresses[] = { "http://h/a?key=1&token=2", "a.mp4" };
+    setenv("XDG_STATE_HOME", in("state"), 1);
+    char *said = load(addresses, 2);
+    assert_string_equal(said, "");
+    assert_int_equal(access(in("state/weir/identity-key"), R_OK), 0);
+    free(said);
+}
+
 TEST_CASE(a_key_that_cannot_be_kept_is_told_with_the_place_and_the_reason)
 {
     char *before;
@@ -188,6 +209,8 @@ TEST_CASE(a_key_that_cannot_be_kept_is_told_with_the_place_and_the_reason)
     write_key(in("state/weir/identity-key"), WEIR_IDENTITY_KEY_BYTES - 1);
     expect_said(
         "state/weir/identity-key: Invalid argument; a later --resume decodes these files again (set XDG_STATE_HOME");
+    write_key(in("state/weir/identity-key"), 0);
+    expect_said("state/weir/identity-key: Invalid argument");
     assert_int_equal(unlink(in("state/weir/identity-key")), 0);
     assert_int_equal(symlink(in("key"), in("state/weir/identity-key")), 0); /* perhaps somebody else's */
     write_key(in("key"), WEIR_IDENTITY_KEY_BYTES);
