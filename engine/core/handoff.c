@@ -182,7 +182,7 @@ static void pass_straight(weir__node *node, const weir_item *item)
 static void give_directly(weir__queue *queue, const weir_item *item)
 {
     weir__node *consumer = queue->consumer;
-    queue_count_get(queue, queue->producer->graph->now_ns - consumer->idle->entered_ns, 1);
+    queue_count_get(queue, queue->producer->graph->now_ns - consumer->idle->entered_ns);
     queue_record(queue, WEIR_TRACE_PASS, item, false);
     weir__merge_taken(consumer, queue);
     if (item == &queue->entries[queue->head].item)
@@ -325,8 +325,7 @@ static void let_waiting_put(weir__queue *queue)
 static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
 {
     weir_item item;
-    queue_pop(in, &item, slot->node->graph->now_ns, false);
-    queue_count_get(in, waited_ns, 1);
+    queue_get(in, &item, waited_ns, slot->node->graph->now_ns);
     weir__merge_taken(slot->node, in);
     if (passes_straight(slot->node) && slot->node->passing_items)
         pass_straight(slot->node, &item);
@@ -340,7 +339,7 @@ static void pass_input(weir__slot *slot, weir__queue *in)
     const weir_item *item = &in->entries[in->head].item;
     slot->order_number = item->order_number;
     slot->trace_item = weir_trace_item(item->source, item->epoch, item->seq);
-    queue_skip(in, slot->node->graph->now_ns);
+    queue_get(in, NULL, 0, slot->node->graph->now_ns);
     let_waiting_put(in);
 }
 
@@ -363,8 +362,6 @@ void weir__passes_count(weir__slot *slot, uint32_t num)
     queue_count_put(node->outs, 0, num);
     node->account.passed_on += num;
     node->account.taken += num;
-    if (node->num_ins)
-        queue_count_get(node->ins[0], 0, num);
 }
 
 static void retire_slot(weir__slot *slot)
@@ -449,14 +446,13 @@ int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns, 
 {
     weir__queue *queue = graph->sink;
     int status = WEIR_OK;
-    queue_pop(queue, item, graph->now_ns, false);
+    queue_get(queue, item, waited_ns, graph->now_ns);
     if (graph->measures)
         queue->lap.late_ns += late_ns;
     if (weir__is_epoch_end(item)) {
         *item = (weir_item){ 0 };
         status = WEIR_EPOCH;
     } else {
-        queue_count_get(queue, waited_ns, 1);
         queue_count_latency(queue, graph->now_ns - item->made_ns);
     }
     let_waiting_put(queue);
@@ -487,9 +483,8 @@ void weir__item_taken(weir__graph *graph, int64_t taken_ns)
 {
     weir__queue *queue = graph->sink;
     weir__graph_move_time(graph, taken_ns);
-    queue_count_get(queue, 0, 1);
     queue_count_latency(queue, taken_ns - queue->entries[queue->head].item.made_ns);
-    queue_skip(queue, graph->now_ns);
+    queue_get(queue, NULL, 0, graph->now_ns);
     let_waiting_put(queue);
 }
 

@@ -8,7 +8,7 @@
 void weir__result_offer(weir__slot *slot);
 
 /* A step has passed: passes on its result, which is in the entry behind the last item of the queue, and takes out the next
-   input, which the slot has. weir__passes_count() counts them later, within the same event. */
+   input, which the slot has. weir__passes_count() counts the puts and items later, within the same event. */
 void weir__result_pass(weir__slot *slot);
 void weir__passes_count(weir__slot *slot, uint32_t num);
 

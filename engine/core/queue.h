@@ -36,18 +36,19 @@ static inline void queue_count_put(weir__queue *queue, int64_t waited_ns, uint32
     live_histogram_record(queue->put_times, waited_ns, num);
 }
 
-static inline void queue_count_get(weir__queue *queue, int64_t waited_ns, uint32_t num)
+/* A get that has waited that long: see queue_get(). An item that passes the queue without being in it is got, too. */
+static inline void queue_count_get(weir__queue *queue, int64_t waited_ns)
 {
-    queue->total_got += num;
+    queue->total_got++;
     if (!queue->producer->graph->measures)
         return;
-    queue->lap.num_items += num;
-    queue->lap.get_ns += num * waited_ns;
+    queue->lap.num_items++;
+    queue->lap.get_ns += waited_ns;
     if (waited_ns < queue->lap.min_get_ns)
         queue->lap.min_get_ns = waited_ns;
     if (waited_ns > queue->lap.max_get_ns)
         queue->lap.max_get_ns = waited_ns;
-    live_histogram_record(queue->get_times, waited_ns, num);
+    live_histogram_record(queue->get_times, waited_ns, 1);
 }
 
 /* Source to sink. */
@@ -118,6 +119,18 @@ static inline void queue_pop(weir__queue *queue, weir_item *item, int64_t now_ns
     *item = queue->entries[queue->head].item;
     queue_skip(queue, now_ns);
     queue_record(queue, weir__is_epoch_end(item) ? WEIR_TRACE_LEVEL : WEIR_TRACE_GET, item, dropped);
+}
+
+/* A consumer that has waited that long gets the item, or the end of an epoch, which is not counted. item: NULL = the head is an
+   item that was copied before, and nobody records. */
+static inline void queue_get(weir__queue *queue, weir_item *item, int64_t waited_ns, int64_t now_ns)
+{
+    if (item)
+        queue_pop(queue, item, now_ns, false);
+    else
+        queue_skip(queue, now_ns);
+    if (!item || !weir__is_epoch_end(item))
+        queue_count_get(queue, waited_ns);
 }
 
 #endif
