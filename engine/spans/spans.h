@@ -90,7 +90,7 @@ typedef struct span_sum {
     weir_histogram times;
 } span_sum;
 
-/* The sums of one pipeline. */
+/* The sums of one pipeline. Guarded by the registry's lock. */
 typedef struct weir_span_store {
     weir_pipeline *pipeline;
     struct weir_span_store *next; /* younger */
