@@ -1177,6 +1177,7 @@ TEST_CASE(plot_marks_events_by_name)
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
     record_event(writer, 1001, "expected_items");
+    record_event(writer, 1001, "trace_file");
     record_event(writer, 1002, "gc");
     record_event(writer, 1003, "disk's full");
     recording_end(writer, 1010);
@@ -1185,6 +1186,7 @@ TEST_CASE(plot_marks_events_by_name)
     assert_has(out, "'disk''s full' at first 3, ");
     assert_has(out, "set arrow from first 2, graph 0 to first 2, graph 1 nohead dashtype 3");
     assert_lacks(out, "expected_items");
+    assert_lacks(out, "trace_file");
 }
 
 /* A database with laps of stages and queues, one span, one marker and three counters, one of which has two values. */

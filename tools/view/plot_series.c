@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/export.h>
 #include <weir/verdict.h>
 
 #include "tools/cli/memory.h"
@@ -91,14 +92,25 @@ static void add_mark(series_marks *marks, const series_mark *mark)
     marks->all[marks->count++].text = memory_copy(mark->text);
 }
 
+/* Events that say something of the run, not of a time in it. */
+static bool is_about_run(const char *event)
+{
+    static const char *const names[] = { "phase", "expected_items", "working_directory" };
+    const weir_export_format *format;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(event, names[i]) == 0)
+            return true;
+    for (size_t i = 0; (format = weir_export_at(i)); i++)
+        if (format->place_event && strcmp(event, format->place_event) == 0)
+            return true;
+    return false;
+}
+
 static void add_event(series_set *set, const weir_event_record *event)
 {
-    static const char *const about_run[] = { "phase", "expected_items", "trace_file", "working_directory" };
     double at = since_origin(set, event->unix_ns);
-    for (size_t i = 0; i < sizeof about_run / sizeof about_run[0]; i++)
-        if (strcmp(event->name, about_run[i]) == 0)
-            return;
-    add_mark(&set->events, &(series_mark){ at, at, (char *)(uintptr_t)event->name, 0 });
+    if (!is_about_run(event->name))
+        add_mark(&set->events, &(series_mark){ at, at, (char *)(uintptr_t)event->name, 0 });
 }
 
 static void add_phase(series_set *set, const weir_phase_record *phase)
