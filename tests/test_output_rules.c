@@ -197,6 +197,25 @@ static bool behaves(size_t writer, const char *path, bool may_replace)
     return is_right;
 }
 
+/* A table has a column for each metric. */
+TEST_CASE(a_table_with_many_columns_is_replaced)
+{
+    enum { HEADER_BYTES = 10000 };
+    static char header[HEADER_BYTES];
+    memset(header, 'x', sizeof header);
+    for (size_t i = 20; i < sizeof header; i += 20)
+        header[i] = ',';
+    header[sizeof header - 1] = '\n';
+    char *path = path_in(folder, "wide.csv");
+    weir_error error = { 0 };
+    write_bytes(path, header, sizeof header);
+    assert_int_equal(weir_output_check(path, WEIR_OUTPUT_CSV, NULL, &error), WEIR_OK);
+    header[100] = '\0';
+    write_bytes(path, header, sizeof header);
+    assert_int_equal(weir_output_check(path, WEIR_OUTPUT_CSV, NULL, &error), WEIR_EINVAL);
+    free(path);
+}
+
 TEST_CASE(each_writer_replaces_its_own_kind_and_nothing_else)
 {
     size_t num_wrong = 0;

@@ -13,7 +13,8 @@
 
 #include "common/gzip_comment.h"
 
-enum { START_BYTES = 512, MAX_MARKS = 4, MAX_ENDINGS = 5 };
+/* Tables have headers of more than a thousand bytes, and the first line must be whole. */
+enum { START_BYTES = 1 << 14, MAX_MARKS = 4, MAX_ENDINGS = 5 };
 
 /* ---- the same file ----------------------------------------------------------------------------------------------- */
 
