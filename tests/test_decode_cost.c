@@ -63,6 +63,28 @@ static int compare_parts(void *self, void *state, weir_task *task, const weir_ta
     return WEIR_OK;
 }
 
+/* What the stage has said to have done in the last run. */
+static struct work {
+    uint64_t amount;
+    char unit[16];
+} work;
+
+static void note_work(weir_pipeline *pipeline)
+{
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    work.amount = snapshot->stages[1].num_work;
+    assert_non_null(snapshot->stages[1].work_unit);
+    snprintf(work.unit, sizeof work.unit, "%s", snapshot->stages[1].work_unit);
+    weir_snapshot_free(snapshot);
+}
+
+static void assert_work(uint64_t amount, const char *unit)
+{
+    assert_int_equal(work.amount, amount);
+    assert_string_equal(work.unit, unit);
+}
+
 /* Returns the number of results. */
 static unsigned decode_recorded(const char *database, const char *path, const weir_op *op, const void *config)
 {
@@ -76,14 +98,15 @@ static unsigned decode_recorded(const char *database, const char *path, const we
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
     weir_builder_pipe(builder, op, config, op->config_size,
-                      &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = 2 });
-    weir_builder_sink(builder, NULL);
+                      &(weir_stage_options){ .queue_items = 1, .task_hooks = hooks, .num_task_hooks = 2 });
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_observer observer = weir_sqlite_observer(writer);
     weir_pipeline_options options = { .observers = &observer, .num_observers = 1 };
     if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     for (; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; num_results++)
         weir_item_release(&item);
+    note_work(pipeline);
     if (weir_pipeline_error(pipeline, op->name, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     weir_pipeline_free(pipeline);
@@ -110,6 +133,8 @@ TEST_CASE(a_video_tells_its_cost_with_all_its_chunks)
     const char *path = in_folder("video.db");
     const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .chunk_frames = 10 };
     assert_int_equal(decode_recorded(path, some_clip(), &weir_video_decode, &video), 3);
+    assert_work(25, "frames");
+    assert_int_equal(query_int(path, "SELECT sum(num_work) FROM task_stats WHERE name = '0:1:decode'"), 25);
     assert_int_equal(
         query_int(path, "SELECT num_frames FROM item_stats WHERE codec = 'mpeg4' AND width = 160 AND height = 120"),
         25);
@@ -121,6 +146,7 @@ TEST_CASE(a_video_with_its_sound_tells_the_cost_of_both)
     const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .audio = &sound,
                                       .audio_size = sizeof sound };
     assert_int_equal(decode_recorded(in_folder("both.db"), some_clip(), &weir_video_decode, &video), 1);
+    assert_work(25, "frames"); /* the stage counts no samples */
 }
 
 TEST_CASE(sound_and_pictures_tell_their_cost)
@@ -130,11 +156,15 @@ TEST_CASE(sound_and_pictures_tell_their_cost)
     assert_int_equal(
         decode_recorded(path, some_clip(), &weir_audio_decode, &(weir_audio_config){ .sample_rate = 8000 }), 1);
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE codec = 'aac' AND width = 0"), 1);
+    assert_int_equal(work.amount % 1024, 0);
+    assert_in_range(work.amount, 44100, 44100 + 3 * 1024);
+    assert_string_equal(work.unit, "samples");
     path = in_folder("image.db");
     assert_int_equal(decode_recorded(path, picture, &weir_image_decode,
                                      &(weir_image_config){ WEIR_WITH_PICTURE(.width = 32, .height = 32) }),
                      1);
     assert_int_equal(query_int(path, "SELECT num_frames FROM item_stats WHERE codec = 'mjpeg' AND width = 320"), 1);
+    assert_work(1, "frames");
 }
 
 TEST_CASE(what_a_child_process_decodes_has_its_cost)
@@ -146,6 +176,20 @@ TEST_CASE(what_a_child_process_decodes_has_its_cost)
     };
     assert_int_equal(decode_recorded(path, some_clip(), &weir_isolated, &isolated), 3);
     assert_int_equal(query_int(path, "SELECT num_frames FROM item_stats WHERE codec = 'mpeg4'"), 25);
+    assert_work(25, "frames");
+}
+
+/* Frames that are decoded for another one, and thrown away, are work, too. */
+TEST_CASE(frames_that_are_only_decoded_are_work)
+{
+    const int64_t last[] = { 23 }; /* of 25; a group of pictures has 12 */
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32),
+                                      .sampling = {
+                                          .what = WEIR_SAMPLE_INDICES, .indices = last, .num_indices = 1 } };
+    const char *path = in_folder("last.db");
+    assert_int_equal(decode_recorded(path, some_clip(), &weir_video_decode, &video), 1);
+    assert_int_equal(query_int(path, "SELECT num_frames FROM item_stats"), 1);
+    assert_in_range(work.amount, 2, 24);
 }
 
 /* A file that is no video: what is known of a failed item is told, too, and nothing of the item before. */

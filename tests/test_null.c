@@ -184,6 +184,7 @@ TEST_CASE(the_engine_refuses_null)
     static const weir_part_info time = { "time", WEIR_PART_TIME, "s", "" }, word = { "word", WEIR_PART_TEXT, "", "" };
     REFUSED(weir_task_set_part(NULL, &time, 1));
     REFUSED(weir_task_set_text(NULL, &word, "a"));
+    REFUSED(weir_task_advance(NULL, "frames", 1));
     weir_task_set_number(NULL, 1);
     weir_task_complete(NULL, WEIR_OK, NULL);
 

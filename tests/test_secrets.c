@@ -320,6 +320,8 @@ TEST_CASE(many_identities_are_numbered)
     assert_int_equal(weir_identity_number(list, 1, NULL), WEIR_EINVAL);
     list[1] = NULL;
     assert_int_equal(weir_identity_number(list, 2, got), WEIR_EINVAL);
+}
+
 TEST_CASE(the_hash_of_an_object_is_the_same_in_each_process)
 {
     const unsigned char keys[2][WEIR_IDENTITY_KEY_BYTES] = { { 1 }, { 2 } };

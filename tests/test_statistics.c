@@ -567,6 +567,96 @@ TEST_CASE(a_task_shows_its_time_and_cpu_time_before_it_ends)
     free_recorded(pipeline, &recorder);
 }
 
+/* ---- work inside items ------------------------------------------------------------------------------------------ */
+
+typedef struct advancing {
+    test_gate gate;
+    atomic_uint num_reported; /* tasks that have reported the first part of their work */
+} advancing;
+
+/* Says that 5 of 12 frames are done, and waits; then fails if its number is 1. */
+static int advance_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    advancing *own = (advancing *)(uintptr_t)weir_task_config(task);
+    char unit[] = "frames"; /* another text of the same letters */
+    (void)worker;
+    for (int i = 0; i < 5; i++)
+        REQUIRE(weir_task_advance(task, "frames", 1) == WEIR_OK);
+    atomic_fetch_add(&own->num_reported, 1);
+    gate_pass(&own->gate);
+    REQUIRE(weir_task_advance(task, unit, 7) == WEIR_OK);
+    REQUIRE(weir_task_advance(task, "samples", 1) == WEIR_EINVAL); /* a stage counts in one unit */
+    REQUIRE(weir_task_advance(task, "", 1) == WEIR_EINVAL && weir_task_advance(task, NULL, 1) == WEIR_EINVAL);
+    REQUIRE(weir_task_advance(task, "frames", (UINT64_C(1) << 40) + 1) == WEIR_EINVAL);
+    REQUIRE(weir_task_advance(task, "frames", 0) == WEIR_OK);
+    if (item_value(in) == 1)
+        return weir_task_fail(task, WEIR_EDATA, 0, "bad");
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void assert_work(weir_pipeline *pipeline, uint64_t num_work, const char *unit)
+{
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    const weir_stage_snapshot *stage = &snapshot->stages[1];
+    assert_int_equal(stage->num_work, num_work);
+    assert_true(unit ? stage->work_unit && strcmp(stage->work_unit, unit) == 0 : !stage->work_unit);
+    assert_int_equal(snapshot->stages[0].num_work, 0);
+    weir_snapshot_free(snapshot);
+}
+
+TEST_CASE(work_inside_items_is_in_the_lap_in_which_it_was_done)
+{
+    static const weir_op op = { .name = "advance", .run = advance_run };
+    advancing own = { .gate = GATE };
+    test_recorder recorder;
+    weir_subject_lap laps[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, &own, 0, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    while (atomic_load(&own.num_reported) < 2)
+        sched_yield();
+    lap_span span = watch_laps(pipeline, &recorder);
+    weir_subject_lap so_far = recorder_stage_total(&recorder, "0:1:advance[2]");
+    assert_int_equal(so_far.metrics.task.num_work, 10); /* no item has ended */
+    assert_int_equal(so_far.metrics.task.num_tasks, 0);
+    stage_laps(&recorder, span, "0:1:advance[2]", laps);
+    for (int i = 0; i < LAPS; i++)
+        assert_int_equal(laps[i].metrics.task.num_work, 0); /* it was in an earlier one */
+    assert_work(pipeline, 10, "frames");
+    gate_open(&own.gate);
+    assert_int_equal(drain_all(pipeline), 2);
+    assert_work(pipeline, 36, "frames");
+    weir_pipeline_free(pipeline);
+    weir_subject_lap all = recorder_stage_total(&recorder, "0:1:advance[2]");
+    assert_int_equal(all.metrics.task.num_work, 36); /* that of the failed one, too */
+    assert_int_equal(all.metrics.task.num_failures, 1);
+    assert_int_equal(recorder_stage_total(&recorder, "0:0:src").metrics.task.num_work, 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+TEST_CASE(who_reports_no_work_has_none)
+{
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    assert_int_equal(drain_all(pipeline), 3);
+    assert_work(pipeline, 0, NULL);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:pass").metrics.task.num_work, 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 /* ---- queues --------------------------------------------------------------------------------------------------- */
 
 TEST_CASE(level_and_bytes_of_a_full_queue)

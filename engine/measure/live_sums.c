@@ -61,10 +61,24 @@ static void close_spans_locked(weir_pipeline *pipeline)
 
 /* ---- moving -------------------------------------------------------------------------------------------------- */
 
+/* What tasks have reported since the last call. */
+static uint64_t take_work_locked(weir_node *node)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < node->core.num_made; i++) {
+        weir_slot *slot = weir__slot_at(node, i);
+        uint64_t num_work = atomic_load_explicit(&slot->num_work, memory_order_relaxed);
+        sum += num_work - slot->told_work;
+        slot->told_work = num_work;
+    }
+    return sum;
+}
+
 static void save_node(weir_node *node, weir_task_metrics *saved)
 {
     int64_t *time_ns = node->core.time_ns;
     *saved = node->core.lap;
+    saved->num_work += take_work_locked(node);
     saved->busy_ns += time_ns[SLOT_RUNNING] + time_ns[SLOT_PENDING];
     saved->pending_ns += time_ns[SLOT_PENDING];
     saved->wait_in_ns += time_ns[SLOT_IDLE];

@@ -31,10 +31,12 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         .ended = node->core.state == NODE_DONE,
         .threads = node->threads ? atomic_load(&node->pool->num_workers) : 0,
         .child_delay_ns = atomic_load(&node->total_outside_delay_ns),
+        .work_unit = atomic_load(&node->work_unit),
     };
     if (__builtin_add_overflow(node->total_cpu_ns, atomic_load(&node->total_outside_cpu_ns), &stage->cpu_ns))
         stage->cpu_ns = INT64_MAX;
-    for (uint32_t i = 0; i < node->core.num_made; i++)
+    for (uint32_t i = 0; i < node->core.num_made; i++) {
+        stage->num_work += atomic_load_explicit(&weir__slot_at(node, i)->num_work, memory_order_relaxed);
         switch (node->core.slots[i]->state) {
         case SLOT_IDLE: stage->waiting_in++; break;
         case SLOT_READY: stage->waiting_thread++; break;
@@ -44,6 +46,7 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         case SLOT_BLOCKED: stage->waiting_out++; break;
         default: break;
         }
+    }
 }
 
 static void look_at_tasks_locked(const weir_node *node, full_snapshot *snapshot)

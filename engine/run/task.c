@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 bool weir_task_should_stop(const weir_task *task)
 {
@@ -77,6 +78,24 @@ void weir_task_add_run_delay(weir_task *task, int64_t delay_ns)
         return;
     add_saturated(&task->node->outside_delay_ns, delay_ns);
     add_saturated(&task->node->total_outside_delay_ns, delay_ns);
+}
+
+/* All slots of a stage count in one unit: the first call decides. */
+static bool is_unit_of(weir_node *node, const char *unit)
+{
+    const char *known = atomic_load_explicit(&node->work_unit, memory_order_acquire);
+    if (!known && atomic_compare_exchange_strong(&node->work_unit, &known, unit))
+        return true;
+    return known == unit || strcmp(known, unit) == 0;
+}
+
+int weir_task_advance(weir_task *task, const char *unit, uint64_t amount)
+{
+    const uint64_t most = UINT64_C(1) << 40;
+    if (!task || !unit || !*unit || amount > most || !is_unit_of(task->node, unit))
+        return WEIR_EINVAL;
+    atomic_fetch_add_explicit(&task->num_work, amount, memory_order_relaxed);
+    return WEIR_OK;
 }
 
 const char *weir_task_stage(const weir_task *task)

@@ -70,6 +70,7 @@ struct weir_task {
     struct weir_label *label; /* of the input, from its first step to its end; NULL = none */
     int64_t warn_after_ns;    /* run time after which the task is next reported as stalled */
     int64_t suspended_ns;     /* part of the run time in which the process was suspended: it counts for no limit */
+    uint64_t told_work;       /* of num_work: what is in laps */
     int pending_status;       /* what weir_task_complete() was called with */
     weir_item pending_out;
 
@@ -77,6 +78,9 @@ struct weir_task {
     atomic_bool was_completed; /* as core.completed */
     atomic_bool should_stop;   /* read by any thread */
     atomic_bool is_overdue;    /* as core.overdue */
+
+    /* any thread, while the task runs or is pending */
+    _Atomic uint64_t num_work; /* see weir_task_advance(): since the start */
 
     /* owned by the thread that runs the step, from RUNNING to the end of the step */
     weir_worker *thread;   /* this thread */
@@ -142,6 +146,7 @@ struct weir_node {
     bool watched;           /* the service thread checks the deadlines of its tasks; see watchdog.c */
     uint64_t watched_tasks; /* core.total_tasks at the last check */
 
+    _Atomic(const char *) work_unit;      /* of its slots' num_work; NULL = not known yet */
     _Atomic int64_t outside_cpu_ns;       /* of the tasks, in other processes; since the last lap */
     _Atomic int64_t total_outside_cpu_ns; /* the same since the start */
     _Atomic int64_t outside_delay_ns;     /* what these have waited for a CPU; since the last lap */

@@ -123,7 +123,9 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(wait_out_ns, "wait_out_time", SUM, "s", "slot time waiting for room: the downstream stages are the limit") \
     X(cpu_ns, "cpu_time", SUM, "s", "CPU time that pool threads, or child processes, spent in the tasks") \
     X(run_times, "histogram", HISTOGRAM, "s", "run times of the successes") \
-    X(pending_ns, "pending_time", SUM, "s", "the part of busy_time in which tasks held no thread (WEIR_PENDING)")
+    X(pending_ns, "pending_time", SUM, "s", "the part of busy_time in which tasks held no thread (WEIR_PENDING)") \
+    X(num_work, "num_work", COUNT, "units", \
+      "work that tasks have reported as done, those that still run included (frames, samples, as the stage says)")
 
 /* One queue. Latencies are those of the sink's queue; of the others they are not known. An item that is made of several,
    a batch for example, is as old as the oldest that came since the result before. */

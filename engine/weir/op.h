@@ -179,6 +179,14 @@ WEIR_API int weir_task_set_part(weir_task *task, const weir_part_info *part, int
 /* The same for a part of the kind WEIR_PART_TEXT. The text is copied, without the secrets of URLs. */
 WEIR_API int weir_task_set_text(weir_task *task, const weir_part_info *part, const char *text);
 
+/*
+ * Says that work inside the item is done: `amount` more of `unit` ("frames"), as it is done, so that a lap, a snapshot and an
+ * experiment have a figure long before the item ends. It counts even if the task fails. A stage counts in one unit, that of its
+ * first call: a static text. amount: up to 2^40. Cheap: an atomic addition in the slot. Call it while run() or flush() runs, or
+ * while the task is pending; any thread. WEIR_OK; or WEIR_EINVAL: NULL, an empty unit or another one than before, or too much.
+ */
+WEIR_API int weir_task_advance(weir_task *task, const char *unit, uint64_t amount);
+
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
 

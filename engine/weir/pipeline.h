@@ -431,6 +431,8 @@ typedef struct weir_stage_snapshot {
     int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */
     /* What other processes have waited for a CPU, since the start; see weir_task_add_run_delay(). */
     int64_t child_delay_ns;
+    uint64_t num_work;     /* what its tasks have reported as done since the start, see weir_task_advance(), */
+    const char *work_unit; /* and in which unit; NULL = nothing was reported yet */
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {

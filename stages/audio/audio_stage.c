@@ -21,6 +21,7 @@ typedef struct audio_worker {
     weir_ffmpeg_log log;
     const weir_audio_config *config;
     weir_task *task; /* the running one */
+    bool is_alone;   /* the task is one of weir_audio_decode, which counts samples */
 } audio_worker;
 
 #define AUDIO_CONFIG_FIELDS(FIELD, type) \
@@ -76,12 +77,20 @@ static bool is_audio_stopped(void *self)
     return weir_task_should_stop(worker->task);
 }
 
+static void count_samples(void *self)
+{
+    const audio_worker *worker = self;
+    if (worker->is_alone && worker->decoder.frame->nb_samples > 0)
+        weir_task_advance(worker->task, "samples", (uint64_t)worker->decoder.frame->nb_samples);
+}
+
 static int audio_worker_init(void *self, const void *config, weir_task *task)
 {
     audio_worker *worker = self;
     const weir_audio_config *audio = worker->config = config;
     worker->decoder = (weir_decoder){
         .should_stop = is_audio_stopped,
+        .on_frame = count_samples,
         .self = worker,
         .config = audio->decoder,
         .media = AVMEDIA_TYPE_AUDIO,
@@ -162,6 +171,7 @@ int weir__audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *tas
 {
     audio_worker *worker = self;
     worker->task = task;
+    worker->is_alone = false;
     worker->decoder.input.bytes = bytes;
     int rc = decode_file(worker, bytes->name ? bytes->name : "(memory)", audio, error);
     *cost = worker->decoder.cost;
@@ -177,6 +187,7 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir_error error = { 0 };
 
     worker->task = task;
+    worker->is_alone = true;
     worker->decoder.cost = (weir_decode_cost){ 0 };
     weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = weir__input_check_whole(in, &error);

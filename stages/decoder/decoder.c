@@ -574,6 +574,8 @@ int weir__decoder_receive(weir_decoder *decoder, weir_error *error)
         int verdict = weir__frame_memory_verdict(&decoder->memory, error);
         if (verdict != WEIR_OK)
             return verdict;
+        if (rc == 0 && decoder->on_frame)
+            decoder->on_frame(decoder->self);
         if (rc == 0)
             return check_frame(decoder, error);
         if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))

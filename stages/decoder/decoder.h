@@ -20,6 +20,7 @@
 typedef struct weir_decoder {
     /* immutable after init */
     bool (*should_stop)(void *self); /* asked between packets and inside blocking I/O; NULL = never */
+    void (*on_frame)(void *self);    /* a frame was decoded: it is in `frame`; NULL = nobody wants to know */
     void *self;
     const weir_decoder_config *config; /* a whole copy */
     enum AVMediaType media;            /* which kind of stream (0 = video) */

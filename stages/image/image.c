@@ -94,6 +94,11 @@ static bool is_image_stopped(void *self)
     return weir_task_should_stop(worker->task);
 }
 
+static void count_picture(void *self)
+{
+    weir_task_advance(((image_worker *)self)->task, "frames", 1);
+}
+
 static int interrupt_image(void *self)
 {
     return is_image_stopped(self);
@@ -105,6 +110,7 @@ static int image_worker_init(void *self, const void *config, weir_task *task)
     const weir_image_config *image = config;
     worker->decoder = (weir_decoder){
         .should_stop = is_image_stopped,
+        .on_frame = count_picture,
         .self = worker,
         .config = image->decoder,
         .input.config = image->input,

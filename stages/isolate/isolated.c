@@ -420,6 +420,18 @@ static int refuse_type(isolated_worker *worker, weir_item *out, weir_task *task)
     return WEIR_EUNSUPPORTED;
 }
 
+/* What the child does inside a result is not known here. */
+static void count_work(isolated_worker *worker, const weir_item *out, weir_task *task)
+{
+    if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0) {
+        const weir_frames *frames = out->data;
+        worker->num_frames += frames->num_frames;
+        weir_task_advance(task, "frames", frames->num_frames);
+    } else if (strcmp(out->type, WEIR_TYPE_AUDIO) == 0) {
+        weir_task_advance(task, "samples", ((const weir_audio *)out->data)->num_samples);
+    }
+}
+
 static int take_result(isolated_worker *worker, isolated_message *answer, weir_item *in, weir_item *out,
                        weir_task *task)
 {
@@ -439,8 +451,7 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
     const weir_decode_cost *cost = weir__isolated_cost_of(out);
     if (cost)
         weir__cost_tell(task, cost);
-    if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0)
-        worker->num_frames += ((const weir_frames *)out->data)->num_frames;
+    count_work(worker, out, task);
     join_input(in, out);
     worker->is_midway = is_more;
     return is_more ? WEIR_MORE : WEIR_OK;

@@ -70,6 +70,11 @@ static bool is_video_stopped(void *self)
     return weir_task_should_stop(worker->task);
 }
 
+static void count_video_frame(void *self)
+{
+    weir_task_advance(((video_worker *)self)->task, "frames", 1);
+}
+
 static int init_sound(video_worker *worker, const weir_audio_config *audio, weir_task *task)
 {
     worker->audio = calloc(1, weir_audio_decode.worker_size);
@@ -88,6 +93,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
     const weir_video_config *video = config;
     worker->decoder = (weir_decoder){
         .should_stop = is_video_stopped,
+        .on_frame = count_video_frame,
         .self = worker,
         .config = video->decoder,
         .stream_number = video->stream,

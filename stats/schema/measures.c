@@ -51,7 +51,10 @@
     X(s, cpu_slot_share, NULL, "share", 0, slot_share(m, m->cpu_ns), \
       "share of the slot time on a CPU: cpu_time / slot time") \
     X(s, cpus, NULL, "CPUs", 0, ratio(known_seconds(m->cpu_ns), known_seconds(ns)), \
-      "CPUs in use by the tasks: cpu_time / elapsed")
+      "CPUs in use by the tasks: cpu_time / elapsed") \
+    X(s, work_per_s, "work/s", "1/s", 1, m->num_work ? ratio((double)m->num_work, known_seconds(ns)) : NAN, \
+      "frames, samples or what else the stage counts, per second, those of running tasks included: num_work / " \
+      "elapsed")
 
 #define QUEUE_MEASURES(X, s) \
     X(s, num_items, "items", NULL, 0, 0, NULL) \

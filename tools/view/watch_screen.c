@@ -281,10 +281,10 @@ static void put_limit(FILE *out, const watched *w)
 /* ---- tables: columns are measures ---------------------------------------------------------------------------- */
 
 /* Of the whole run, up to the first NULL; then of the latest lap. */
-static const char *const stage_measures[] = { "num_tasks",       "num_failures",  NULL,
-                                              "tasks_per_s",     "ave_time",      "p99_time",
-                                              "busy_share",      "wait_in_share", "wait_thread_share",
-                                              "wait_turn_share", "wait_out_share" };
+static const char *const stage_measures[] = { "num_tasks",         "num_failures",    NULL,
+                                              "tasks_per_s",       "work_per_s",      "ave_time",
+                                              "p99_time",          "busy_share",      "wait_in_share",
+                                              "wait_thread_share", "wait_turn_share", "wait_out_share" };
 static const char *const narrow_stage_measures[] = {
     "num_tasks", NULL, "tasks_per_s", "ave_time", "busy_share", "wait_in_share", "wait_thread_share", "wait_out_share"
 };
