@@ -162,6 +162,10 @@ TEST_CASE(options_are_ffmpegs_filters)
         { "--count 2 --window 1:2", "select=eq(n\\,12)+eq(n\\,17)" },
         { "--frames 0,9,29", "select=eq(n\\,0)+eq(n\\,9)+eq(n\\,29)" },
         { "--at 0,0:00:01.25,2.9", "select=eq(n\\,0)+eq(n\\,12)+eq(n\\,29)" },
+        { "--at 3,3.1", "select=eq(n\\,29),loop=1:1" },
+        { "--at -0.1,0.36,5m --outside clamp --match nearest", "select=eq(n\\,0)+eq(n\\,4)+eq(n\\,29)" },
+        { "--at 0.34 --match exact --tolerance 50ms", "select=eq(n\\,3)" },
+        { "--at 0.3 --origin stream", "select=eq(n\\,3)" },
         { "--filter hflip,crop=in_w/2", "hflip,crop=in_w/2" },
         { "--filter negate --at 0.3,500ms", "select=eq(n\\,3)+eq(n\\,5),negate" },
         { NULL, NULL },
@@ -607,7 +611,7 @@ TEST_CASE(values_that_make_no_sense_are_refused)
         { "--at 0:01:60", "--at" },
         { "--at 0:1:5", "--at" },
         { "--at 1,,2", "--at" },
-        { "--at -1", "--at" },
+        { "--at --1", "--at" },
         { "--at 1,x", "hours:minutes:seconds" },
         { "--frames 1.5", "--frames: \"1.5\" is not" },
         { "--frames -0", "--frames" },
@@ -661,9 +665,13 @@ TEST_CASE(options_that_contradict_each_other_are_refused)
 
 TEST_CASE(what_lies_beyond_the_end_is_told)
 {
-    assert_refused(make_long(), "--at 3",
-                   "long.mp4: the frame at 3.000000000 s was requested; the video ends at 3.0");
+    assert_refused(
+        make_long(), "--at 3.2",
+        "long.mp4: the frame at 3.200000000 s was requested, 0.200000000 s after the end; the video ends at 3.0");
     assert_refused(make_long(), "--at 1,1:02:03.5", "the frame at 3723.500000000 s was requested");
+    assert_refused(make_long(), "--at 3 --outside fail", "0.000000000 s after the end");
+    assert_refused(make_long(), "--at -0.2", "0.200000000 s before the first frame");
+    assert_refused(make_long(), "--at 0.34 --match exact --tolerance 30ms", "the nearest is at 0.300000000 s");
     assert_refused(make_long(), "--at 1.5h", "the frame at 5400.000000000 s was requested");
     assert_refused(make_long(), "--frames 3,30", "frame 30 was requested; the video has 30");
     assert_refused(make_long(), "--frames -31", "frame -31 was requested");

@@ -183,7 +183,7 @@ TEST_CASE(a_rate_is_ffmpegs)
         const char *path = i < NUM_CONTAINERS    ? make_container(containers[i])
                            : i == NUM_CONTAINERS ? make_clip()
                                                  : make_uneven();
-        for (size_t j = 0; path && j < sizeof rates / sizeof rates[0]; j++) {
+        for (size_t j = i % 3; path && j < sizeof rates / sizeof rates[0]; j += 3) {
             weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = rates[j][0], .rate_den = rates[j][1] };
             snprintf(filter, sizeof filter, "setpts=PTS-STARTPTS,fps=%u/%u", rates[j][0], rates[j][1]);
             assert_as_filter(path, rate, filter);
@@ -196,16 +196,13 @@ TEST_CASE(a_rate_within_a_window_is_ffmpegs)
     char filter[128];
     for (size_t i = 0; i < NUM_CONTAINERS; i++) {
         const char *path = make_container(containers[i]);
-        for (uint32_t rate = 5; path && rate < 60; rate += 25) {
-            weir_sampling window = {
-                .what = WEIR_SAMPLE_RATE, .rate_num = rate, .start_ns = WEIR_SECOND / 2, .end_ns = 3 * WEIR_SECOND / 2
-            };
-            snprintf(filter, sizeof filter, "setpts=PTS-STARTPTS,trim=0.5:1.5,setpts=PTS-STARTPTS,fps=%u", rate);
+        uint32_t rate = i % 2 ? 5 : 30;
+        weir_sampling window = { .what = WEIR_SAMPLE_RATE, .rate_num = rate, .start_ns = WEIR_SECOND / 2 };
+        window.end_ns = i % 3 ? 3 * WEIR_SECOND / 2 : 0;
+        snprintf(filter, sizeof filter, "setpts=PTS-STARTPTS,trim=0.5%s,setpts=PTS-STARTPTS,fps=%u",
+                 window.end_ns ? ":1.5" : "", rate);
+        if (path)
             assert_as_filter(path, window, filter);
-            window.end_ns = 0;
-            snprintf(filter, sizeof filter, "setpts=PTS-STARTPTS,trim=0.5,setpts=PTS-STARTPTS,fps=%u", rate);
-            assert_as_filter(path, window, filter);
-        }
     }
 }
 
@@ -315,16 +312,137 @@ TEST_CASE(what_is_not_there_fails_and_says_so)
 {
     const int64_t beyond = NUM_FRAMES;
     const int64_t before = -NUM_FRAMES - 1;
-    const int64_t late_ns = 2 * WEIR_SECOND;
+    const int64_t late_ns = 3 * WEIR_SECOND;
     weir_video_config config =
         config_of((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &beyond, .num_indices = 1 });
-    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame 60 was requested; the video has 60");
+    assert_fails(make_clip(), &config, WEIR_ERANGE, "frame 60 was requested; the video has 60");
     config.sampling.indices = &before;
-    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame -61");
+    assert_fails(make_clip(), &config, WEIR_ERANGE, "frame -61");
     config = config_of((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &late_ns, .num_times = 1 });
-    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "the video ends at 2.0");
+    assert_fails(make_clip(), &config, WEIR_ERANGE,
+                 "the frame at 3.000000000 s was requested, 1.000000000 s after the end; the video ends at 2.0");
     config = config_of((weir_sampling){ .start_ns = 5 * WEIR_SECOND });
+    assert_fails(make_clip(), &config, WEIR_ERANGE, "no frame matches the sampling");
+    config = config_of((weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES, .start_ns = 1900 * WEIR_MILLISECOND });
     assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "no frame matches the sampling");
+}
+
+/* ---- which frame, and what is outside ------------------------------------------------------------------------ */
+
+/* The frame at that time; -1 = WEIR_ERANGE, -2 = WEIR_ENOTFOUND. */
+static int64_t frame_at(const char *path, int64_t time_ns, weir_sampling how)
+{
+    weir_error error = { 0 };
+    how.what = WEIR_SAMPLE_TIMES;
+    how.times_ns = &time_ns;
+    how.num_times = 1;
+    weir_video_config config = config_of(how);
+    weir_frames *frames = try_sample(path, &config, &error);
+    if (!frames)
+        return error.status == WEIR_ERANGE ? -1 : error.status == WEIR_ENOTFOUND ? -2 : -3;
+    assert_int_equal(frames->num_frames, 1);
+    int64_t number = number_of(frames, 0);
+    weir_frames_free(frames);
+    return number;
+}
+
+TEST_CASE(a_time_outside_is_clamped_within_a_frame_or_as_chosen)
+{
+    const int64_t frame_ns = WEIR_SECOND / RATE, end_ns = 2 * WEIR_SECOND;
+    static const weir_time_outside always = WEIR_OUTSIDE_CLAMP, never = WEIR_OUTSIDE_FAIL;
+    const struct {
+        int64_t time_ns;
+        weir_time_outside outside;
+        int64_t frame;
+    } cases[] = {
+        { end_ns, WEIR_OUTSIDE_NEAR, 59 },
+        { end_ns + frame_ns, WEIR_OUTSIDE_NEAR, 59 },
+        { end_ns + frame_ns + 3, WEIR_OUTSIDE_NEAR, -1 },
+        { -1, WEIR_OUTSIDE_NEAR, 0 },
+        { -frame_ns, WEIR_OUTSIDE_NEAR, 0 },
+        { -frame_ns - 3, WEIR_OUTSIDE_NEAR, -1 },
+        { end_ns - 2, never, 59 },
+        { end_ns, never, -1 },
+        { -2, never, -1 },
+        { 0, never, 0 },
+        { INT64_MAX, always, 59 },
+        { INT64_MIN, always, 0 },
+        { end_ns, always, 59 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (frame_at(make_clip(), cases[i].time_ns, (weir_sampling){ .outside = cases[i].outside }) != cases[i].frame)
+            fail_msg("at %" PRId64 " ns, outside %d: not frame %" PRId64, cases[i].time_ns, (int)cases[i].outside,
+                     cases[i].frame);
+}
+
+TEST_CASE(an_error_says_by_how_much)
+{
+    const int64_t early_ns = -1500 * WEIR_MILLISECOND, between_ns = 1010 * WEIR_MILLISECOND;
+    weir_video_config config =
+        config_of((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &early_ns, .num_times = 1 });
+    assert_fails(make_clip(), &config, WEIR_ERANGE,
+                 "the frame at -1.500000000 s was requested, 1.500000000 s before the first frame");
+    config.sampling.times_ns = &between_ns;
+    config.sampling.match = WEIR_MATCH_EXACT;
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND,
+                 "no frame is at 1.010000000 s: the nearest is at 1.000000000 s, 0.010000000 s away");
+}
+
+TEST_CASE(the_nearest_frame_or_none_within_the_tolerance)
+{
+    const int64_t frame_ns = WEIR_SECOND / RATE;
+    const weir_sampling nearest = { .match = WEIR_MATCH_NEAREST };
+    weir_sampling exact = { .match = WEIR_MATCH_EXACT };
+    assert_int_equal(frame_at(make_clip(), 10 * WEIR_SECOND / RATE + frame_ns / 2 - 1000, nearest), 10);
+    assert_int_equal(frame_at(make_clip(), 10 * WEIR_SECOND / RATE + frame_ns / 2 + 1000, nearest), 11);
+    assert_int_equal(frame_at(make_clip(), WEIR_SECOND + 500000 / RATE * 1000, nearest), 30);
+    assert_int_equal(frame_at(make_clip(), 0, nearest), 0);
+    assert_int_equal(frame_at(make_clip(), 2 * WEIR_SECOND - 5, nearest), 59);
+    assert_int_equal(frame_at(make_clip(), 10 * WEIR_SECOND / RATE, exact), 10);
+    assert_int_equal(frame_at(make_clip(), 10 * WEIR_SECOND / RATE + 100, exact), -2);
+    exact.tolerance_ns = 100 * 1000;
+    assert_int_equal(frame_at(make_clip(), WEIR_SECOND + exact.tolerance_ns, exact), 30);
+    assert_int_equal(frame_at(make_clip(), WEIR_SECOND - exact.tolerance_ns, exact), 30);
+    assert_int_equal(frame_at(make_clip(), WEIR_SECOND + exact.tolerance_ns + 2, exact), -2);
+    assert_int_equal(frame_at(make_clip(), WEIR_SECOND - exact.tolerance_ns - 2, exact), -2);
+    /* the rounding of a stored time is no difference */
+    const int64_t rounded_ns = 2 * WEIR_SECOND / RATE;
+    weir_frames *frames =
+        sample(make_container("c.mkv"),
+               (weir_sampling){
+                   .what = WEIR_SAMPLE_TIMES, .times_ns = &rounded_ns, .num_times = 1, .match = WEIR_MATCH_EXACT });
+    assert_int_equal(frames->pts[0], 67);
+    weir_frames_free(frames);
+}
+
+/* As torchcodec and ffmpeg count: the first frame's time is not 0. */
+TEST_CASE(times_may_count_as_the_stream_does)
+{
+    const char *path = clips_make("late.mkv", "-f lavfi -i testsrc2=s=64x48:r=25 -frames:v 50 -c:v libx264 -bf 0 "
+                                              "-pix_fmt yuv420p -output_ts_offset 3");
+    const int64_t times_ns[] = { 3 * WEIR_SECOND, 3400 * WEIR_MILLISECOND, 4960 * WEIR_MILLISECOND };
+    const int64_t first_ns = 0;
+    weir_sampling list = {
+        .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 3, .origin = WEIR_ORIGIN_STREAM
+    };
+    weir_frames *frames = sample(path, list);
+    assert_int_equal(frames->num_frames, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(frames->pts[i] * WEIR_MILLISECOND, times_ns[i]);
+    weir_frames_free(frames);
+    weir_sampling window = { .start_ns = 3400 * WEIR_MILLISECOND,
+                             .end_ns = 3800 * WEIR_MILLISECOND,
+                             .origin = WEIR_ORIGIN_STREAM };
+    frames = sample(path, window);
+    assert_int_equal(frames->num_frames, 10);
+    assert_int_equal(frames->pts[0], 3400);
+    weir_frames_free(frames);
+    list.times_ns = &first_ns;
+    list.num_times = 1;
+    weir_video_config config = config_of(list);
+    assert_fails(
+        path, &config, WEIR_ERANGE,
+        "the frame at 0.000000000 s was requested, 3.000000000 s before the first frame; the video begins at 3.0");
 }
 
 /* ---- at random ----------------------------------------------------------------------------------------------- */
@@ -772,7 +890,16 @@ TEST_CASE(impossible_samplings_are_refused)
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_RATE }, "rate_num is 0");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_INDICES }, "no indices");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES }, "no times");
-    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &negative, .num_times = 1 }, "negative");
+    weir_sampling times = { .what = WEIR_SAMPLE_TIMES, .times_ns = &negative, .num_times = 1, .tolerance_ns = 1 };
+    assert_refused(times, "match is not WEIR_MATCH_EXACT");
+    times.match = WEIR_MATCH_EXACT;
+    times.tolerance_ns = -1;
+    assert_refused(times, "tolerance_ns is negative");
+    times.outside = (weir_time_outside)3;
+    assert_refused(times, "outside 3");
+    assert_refused((weir_sampling){ .match = WEIR_MATCH_NEAREST }, "only for explicit times");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 2, .origin = WEIR_ORIGIN_STREAM },
+                   "only for times and windows");
     assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it starts");
     assert_refused((weir_sampling){ .start_ns = -1 }, "before 0");
     assert_refused((weir_sampling){ .stretch_frames = 3 }, "only random frames");

@@ -35,7 +35,8 @@ extern "C" {
     X(EDATABASE, -14, "database error") \
     X(EBUSY, -15, "in use") \
     X(EEXCEPTION, -16, "C++ exception") \
-    X(EFORKED, -17, "the pipeline belongs to the parent process: build one after fork()")
+    X(EFORKED, -17, "the pipeline belongs to the parent process: build one after fork()") \
+    X(ERANGE, -18, "out of range")
 
 typedef enum weir_status {
 #define WEIR_STATUS_ENUM(name, value, text) WEIR_##name = (value),

@@ -321,6 +321,17 @@ int64_t weir__timeline_ns(const weir_timeline *timeline, size_t frame)
                           timeline->time_base);
 }
 
+int64_t weir__timeline_start_ns(const weir_timeline *timeline)
+{
+    return is_reasonable(timeline->first_pts) ? weir__ticks_ns(timeline->first_pts, timeline->time_base) : 0;
+}
+
+bool weir__timeline_is_over(const weir_timeline *timeline, int64_t time_ns)
+{
+    size_t end = timeline->num_frames;
+    return weir__timeline_ns(timeline, end) - weir__timeline_tolerance_ns(timeline, end) <= time_ns;
+}
+
 /* The number of frames whose time, moved by the tolerance times `direction`, is below the bound. */
 static size_t count_below(const weir_timeline *timeline, int64_t bound_ns, int direction)
 {

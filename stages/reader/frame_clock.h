@@ -108,6 +108,12 @@ int64_t weir__average_ticks(AVRational rate, AVRational time_base);
 /* Of a trusted number of ticks; < 0 = they are out of range. */
 int64_t weir__ticks_ns(int64_t ticks, AVRational time_base);
 
+/* The first frame's time as the stream stores it; 0 = it stores none. */
+int64_t weir__timeline_start_ns(const weir_timeline *timeline);
+
+/* Is that time at the end of the last frame, or after it? */
+bool weir__timeline_is_over(const weir_timeline *timeline, int64_t time_ns);
+
 /* The time of that frame, or for num_frames the end of the last one. */
 int64_t weir__timeline_ns(const weir_timeline *timeline, size_t frame);
 

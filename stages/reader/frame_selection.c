@@ -43,10 +43,26 @@ static int check_lists(const weir_sampling *sampling, weir_error *error)
         return refuse_sampling(error, "no indices are given");
     if (sampling->what == WEIR_SAMPLE_TIMES && (!sampling->times_ns || !sampling->num_times))
         return refuse_sampling(error, "no times are given");
-    for (size_t i = 0; sampling->what == WEIR_SAMPLE_TIMES && i < sampling->num_times; i++) {
-        if (sampling->times_ns[i] < 0)
-            return refuse_sampling(error, "a time is negative; the first frame has time 0");
-    }
+    return WEIR_OK;
+}
+
+static int check_times(const weir_sampling *sampling, weir_error *error)
+{
+    bool is_times = sampling->what == WEIR_SAMPLE_TIMES;
+    bool has_window = sampling->start_ns || sampling->end_ns;
+    if ((unsigned)sampling->match > WEIR_MATCH_EXACT || (unsigned)sampling->outside > WEIR_OUTSIDE_FAIL ||
+        (unsigned)sampling->origin > WEIR_ORIGIN_STREAM)
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "sampling: match %d, outside %d or origin %d is invalid; use WEIR_MATCH_…, WEIR_OUTSIDE_… "
+            "and WEIR_ORIGIN_…",
+            (int)sampling->match, (int)sampling->outside, (int)sampling->origin);
+    if ((sampling->match || sampling->outside) && !is_times)
+        return refuse_sampling(error, "match and outside are only for explicit times");
+    if (sampling->tolerance_ns < 0 || (sampling->tolerance_ns && sampling->match != WEIR_MATCH_EXACT))
+        return refuse_sampling(error, "tolerance_ns is negative, or match is not WEIR_MATCH_EXACT");
+    if (sampling->origin && !is_times && !has_window)
+        return refuse_sampling(error, "origin is only for times and windows");
     return WEIR_OK;
 }
 
@@ -56,9 +72,9 @@ static int check_sampling(const weir_sampling *sampling, weir_error *error)
     if ((unsigned)sampling->what > WEIR_SAMPLE_KEYFRAMES)
         return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…",
                               (int)sampling->what);
-    if (sampling->start_ns < 0 || sampling->end_ns < 0)
+    if (sampling->origin == WEIR_ORIGIN_FIRST && (sampling->start_ns < 0 || sampling->end_ns < 0))
         return refuse_sampling(error, "the window starts or ends before 0");
-    if (sampling->end_ns && sampling->end_ns <= sampling->start_ns)
+    if (sampling->end_ns && sampling->start_ns && sampling->end_ns <= sampling->start_ns)
         return refuse_sampling(error, "the window ends before it starts");
     if ((is_random || sampling->what == WEIR_SAMPLE_UNIFORM) && sampling->count == 0)
         return refuse_sampling(error, "count is 0: set the number of frames");
@@ -72,7 +88,8 @@ static int check_sampling(const weir_sampling *sampling, weir_error *error)
         return refuse_sampling(error, "set either stretch_frames or stretch_ns, not both");
     if ((sampling->stretch_ns || sampling->stretch_frames) && !is_random)
         return refuse_sampling(error, "only random frames can have stretch_frames or stretch_ns");
-    return check_lists(sampling, error);
+    int rc = check_times(sampling, error);
+    return rc == WEIR_OK ? check_lists(sampling, error) : rc;
 }
 
 /* A copy. NULL = the list is empty, or out of memory. */
@@ -123,8 +140,8 @@ bool weir_sampling_is_rising(const weir_sampling *sampling)
                         : sampling->what == WEIR_SAMPLE_TIMES ? sampling->num_times
                                                               : 0;
     for (size_t i = 1; values && i < num_values; i++) { /* NULL values are refused later */
-        bool is_from_end = values[i] < 0;
-        if (values[i] < values[i - 1] || is_from_end != (values[i - 1] < 0))
+        bool is_mixed = sampling->what == WEIR_SAMPLE_INDICES && (values[i] < 0) != (values[i - 1] < 0);
+        if (values[i] < values[i - 1] || is_mixed)
             return false;
     }
     return true;
@@ -132,13 +149,20 @@ bool weir_sampling_is_rising(const weir_sampling *sampling)
 
 /* ---- the window ---------------------------------------------------------------------------------------------- */
 
+/* A time of the caller's, relative to the first frame. */
+static int64_t time_of(const weir_sampling *sampling, const weir_timeline *timeline, int64_t time_ns)
+{
+    return sampling->origin == WEIR_ORIGIN_STREAM ? av_sat_sub64(time_ns, weir__timeline_start_ns(timeline))
+                                                  : time_ns;
+}
+
 static range timeline_window(const weir_sampling *sampling, const weir_timeline *timeline)
 {
     range window = { .begin = 0, .end = timeline->num_frames };
-    if (sampling->start_ns > 0)
-        window.begin = weir__timeline_before(timeline, sampling->start_ns);
-    if (sampling->end_ns > 0)
-        window.end = weir__timeline_before(timeline, sampling->end_ns);
+    if (sampling->start_ns)
+        window.begin = weir__timeline_before(timeline, time_of(sampling, timeline, sampling->start_ns));
+    if (sampling->end_ns)
+        window.end = weir__timeline_before(timeline, time_of(sampling, timeline, sampling->end_ns));
     return window;
 }
 
@@ -269,25 +293,84 @@ static int take_indices(list *chosen, const weir_sampling *sampling, const weir_
     for (size_t i = 0; rc == WEIR_OK && i < sampling->num_indices; i++) {
         int64_t index = sampling->indices[i];
         if (index >= num_frames || index < -num_frames)
-            return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
+            return weir_error_set(chosen->error, WEIR_ERANGE, 0,
                                   "frame %" PRId64 " was requested; the video has %" PRId64, index, num_frames);
         rc = append_frame(chosen, (uint64_t)(index < 0 ? index + num_frames : index));
     }
     return rc;
 }
 
-static int take_times(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
+static double seconds(int64_t time_ns)
+{
+    return (double)time_ns / NS_PER_SECOND;
+}
+
+/* The frame whose time is nearest; of two the earlier one. */
+static size_t nearest_frame(const weir_timeline *timeline, int64_t time_ns)
+{
+    size_t after = weir__timeline_up_to(timeline, time_ns);
+    if (after == 0 || after == timeline->num_frames)
+        return after ? after - 1 : 0;
+    int64_t past_ns = av_sat_sub64(time_ns, weir__timeline_ns(timeline, after - 1));
+    int64_t ahead_ns = weir__timeline_ns(timeline, after) - time_ns;
+    return ahead_ns < past_ns ? after : after - 1;
+}
+
+/* A time before the first frame (frame 0) or after the last one. */
+static int take_outside(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, size_t frame,
+                        int64_t time_ns)
 {
     int64_t end_ns = weir__timeline_ns(timeline, timeline->num_frames);
-    int rc = WEIR_OK;
-    for (size_t i = 0; rc == WEIR_OK && i < sampling->num_times; i++) {
-        int64_t time_ns = sampling->times_ns[i];
-        if (time_ns >= end_ns)
-            return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
-                                  "the frame at %.9f s was requested; the video ends at %.9f s",
-                                  (double)time_ns / NS_PER_SECOND, (double)end_ns / NS_PER_SECOND);
-        rc = append_frame(chosen, weir__timeline_up_to(timeline, time_ns) - 1);
+    int64_t away_ns = frame == 0 && time_ns < 0 ? av_sat_sub64(0, time_ns) : av_sat_sub64(time_ns, end_ns);
+    int64_t shown_ns = weir__timeline_ns(timeline, frame + 1) - weir__timeline_ns(timeline, frame);
+    int64_t near_ns = av_sat_add64(shown_ns, weir__timeline_tolerance_ns(timeline, frame + 1));
+    if (sampling->outside == WEIR_OUTSIDE_CLAMP || (sampling->outside == WEIR_OUTSIDE_NEAR && away_ns <= near_ns))
+        return append_frame(chosen, frame);
+    int64_t shift_ns = sampling->origin == WEIR_ORIGIN_STREAM ? weir__timeline_start_ns(timeline) : 0;
+    bool is_before = time_ns < 0;
+    return weir_error_set(chosen->error, WEIR_ERANGE, 0,
+                          "the frame at %.9f s was requested, %.9f s %s; the video %s at %.9f s",
+                          seconds(av_sat_add64(time_ns, shift_ns)), seconds(FFMAX(away_ns, 0)),
+                          is_before ? "before the first frame" : "after the end", is_before ? "begins" : "ends",
+                          seconds(av_sat_add64(is_before ? 0 : end_ns, shift_ns)));
+}
+
+static int take_exactly(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, int64_t time_ns)
+{
+    size_t frame = nearest_frame(timeline, time_ns);
+    int64_t frame_ns = weir__timeline_ns(timeline, frame);
+    int64_t off_ns = frame_ns > time_ns ? frame_ns - time_ns : time_ns - frame_ns;
+    if (off_ns <= FFMAX(sampling->tolerance_ns, weir__timeline_tolerance_ns(timeline, frame)))
+        return append_frame(chosen, frame);
+    int64_t shift_ns = sampling->origin == WEIR_ORIGIN_STREAM ? weir__timeline_start_ns(timeline) : 0;
+    return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
+                          "no frame is at %.9f s: the nearest is at %.9f s, %.9f s away (tolerance_ns is %" PRId64
+                          ")",
+                          seconds(av_sat_add64(time_ns, shift_ns)), seconds(av_sat_add64(frame_ns, shift_ns)),
+                          seconds(off_ns), sampling->tolerance_ns);
+}
+
+static int take_time(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, int64_t time_ns)
+{
+    size_t last = timeline->num_frames - 1;
+    if (weir__timeline_is_over(timeline, time_ns))
+        return take_outside(chosen, sampling, timeline, last, time_ns);
+    size_t num_begun = weir__timeline_up_to(timeline, time_ns);
+    if (num_begun == 0)
+        return take_outside(chosen, sampling, timeline, 0, time_ns);
+    switch (sampling->match) {
+    case WEIR_MATCH_NEAREST: return append_frame(chosen, nearest_frame(timeline, time_ns));
+    case WEIR_MATCH_EXACT: return take_exactly(chosen, sampling, timeline, time_ns);
+    case WEIR_MATCH_SHOWN: break;
     }
+    return append_frame(chosen, num_begun - 1);
+}
+
+static int take_times(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
+{
+    int rc = WEIR_OK;
+    for (size_t i = 0; rc == WEIR_OK && i < sampling->num_times; i++)
+        rc = take_time(chosen, sampling, timeline, time_of(sampling, timeline, sampling->times_ns[i]));
     return rc;
 }
 
@@ -310,6 +393,16 @@ static int take_frames(list *chosen, const weir_sampling *sampling, const weir_t
     return WEIR_OK;
 }
 
+/* A window that begins after the end is out of range; others are just empty. */
+static int fail_no_frame(const weir_sampling *sampling, const weir_timeline *timeline, weir_error *error)
+{
+    bool is_after =
+        sampling->start_ns && weir__timeline_is_over(timeline, time_of(sampling, timeline, sampling->start_ns));
+    return weir_error_set(error, is_after ? WEIR_ERANGE : WEIR_ENOTFOUND, 0,
+                          "no frame matches the sampling: the video has %zu frames and ends at %.3f s",
+                          timeline->num_frames, seconds(weir__timeline_ns(timeline, timeline->num_frames)));
+}
+
 int weir__select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
                         uint64_t max_frames, weir_selection *selection, weir_error *error)
 {
@@ -318,9 +411,7 @@ int weir__select_frames(const weir_sampling *sampling, const weir_timeline *time
     state = weir__random_next(&state) ^ seq;
     int rc = timeline->num_frames ? take_frames(&chosen, sampling, timeline, &state) : WEIR_OK;
     if (rc == WEIR_OK && chosen.num == 0)
-        rc = weir_error_set(
-            error, WEIR_ENOTFOUND, 0, "no frame matches the sampling: the video has %zu frames and ends at %.3f s",
-            timeline->num_frames, (double)weir__timeline_ns(timeline, timeline->num_frames) / NS_PER_SECOND);
+        rc = fail_no_frame(sampling, timeline, error);
     if (rc != WEIR_OK) {
         free(chosen.indices);
         return rc;

@@ -465,13 +465,16 @@ static int choose_part(video_worker *worker, const weir_video_config *video, con
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the clip is a part of its file (start, end), of which %s are not supported",
                               is_list ? "explicit indices or times" : "samples of sound");
+    if (part->origin == WEIR_ORIGIN_STREAM)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "the clip is a part of its file, whose start and end count from the first frame: the "
+                              "window cannot count as the stream does (origin)");
     part->start_ns += entry->start_ns;
     part->end_ns += part->end_ns ? entry->start_ns : 0;
     if (entry->end_ns && (!part->end_ns || entry->end_ns < part->end_ns))
         part->end_ns = entry->end_ns;
     if (part->end_ns && part->end_ns <= part->start_ns)
-        return weir_error_set(error, WEIR_ENOTFOUND, 0,
-                              "the window of the sampling begins after the end of the clip");
+        return weir_error_set(error, WEIR_ERANGE, 0, "the window of the sampling begins after the end of the clip");
     return WEIR_OK;
 }
 

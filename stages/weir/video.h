@@ -8,7 +8,8 @@
  * queue_bytes bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
- * FFmpeg's text: WEIR_ENOTFOUND (missing; or a requested frame is beyond its end), WEIR_EACCESS (not readable),
+ * FFmpeg's text: WEIR_ENOTFOUND (missing; or no frame is as requested), WEIR_ERANGE (a
+ * requested frame or time is before its start or after its end), WEIR_EACCESS (not readable),
  * WEIR_EUNSUPPORTED (not a file, no video stream, no decoder for it, encrypted, or refused: see
  * weir_input_config.allow), WEIR_EDATA (damaged, or not a video file), WEIR_ELIMIT (over one of the limits max_…),
  * WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result if at least one frame is decoded, unless
@@ -81,6 +82,29 @@ typedef enum weir_sample {
     WEIR_SAMPLE_KEYFRAMES, /* those that the container or the stream marks as keyframes */
 } weir_sample;
 
+/* TIMES: which frame a time means. */
+typedef enum weir_time_match {
+    WEIR_MATCH_SHOWN = 0, /* the one that is on the screen then */
+    WEIR_MATCH_NEAREST,   /* the one whose time is nearest; of two the earlier one */
+    WEIR_MATCH_EXACT,     /* the nearest one, which is no further than tolerance_ns; otherwise the item fails with
+                             WEIR_ENOTFOUND, and the message says how far it is */
+} weir_time_match;
+
+/* TIMES: what a time before the first frame or after the end of the last one means. */
+typedef enum weir_time_outside {
+    WEIR_OUTSIDE_NEAR =
+        0, /* the first or the last frame, if it is no further away than that frame is shown; otherwise the item
+                              fails with WEIR_ERANGE, and the message says how far it is */
+    WEIR_OUTSIDE_CLAMP, /* the first or the last frame */
+    WEIR_OUTSIDE_FAIL,  /* the item fails with WEIR_ERANGE */
+} weir_time_outside;
+
+/* What times count from. */
+typedef enum weir_time_origin {
+    WEIR_ORIGIN_FIRST = 0, /* the first frame has time 0 */
+    WEIR_ORIGIN_STREAM,    /* as the stream stores them: weir_frames.pts × time base */
+} weir_time_origin;
+
 /* Setting this struct to all-zero selects all frames. Fields that a kind does not use must be 0. */
 typedef struct weir_sampling {
     weir_sample what; /* (default WEIR_SAMPLE_ALL) */
@@ -102,11 +126,15 @@ typedef struct weir_sampling {
     int64_t stretch_ns;
 
     /* INDICES and TIMES. Copied; the result has them in this order. A negative index counts from the end: -1 is the
-       last frame. A frame beyond the end fails the item. */
+       last frame. A frame beyond the end fails the item with WEIR_ERANGE. */
     const int64_t *indices;
     size_t num_indices;
     const int64_t *times_ns;
     size_t num_times;
+    weir_time_match match;     /* TIMES (default WEIR_MATCH_SHOWN) */
+    weir_time_outside outside; /* TIMES (default WEIR_OUTSIDE_NEAR) */
+    int64_t tolerance_ns;      /* WEIR_MATCH_EXACT (0 = only the rounding of the stored times) */
+    weir_time_origin origin;   /* of TIMES and of the window (default WEIR_ORIGIN_FIRST) */
 } weir_sampling;
 
 /* Is the result always in presentation order, for every length of the video? It is not if a list decreases, or mixes

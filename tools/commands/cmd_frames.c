@@ -266,7 +266,7 @@ static int fail_file(const tool_call *call, const weir_error *error)
     weir_error named = *error;
     if (error->label[0])
         snprintf(named.message, sizeof named.message, "%.200s: %.290s", error->label, error->message);
-    if (error->status == WEIR_ENOTFOUND)
+    if (error->status == WEIR_ENOTFOUND || error->status == WEIR_ERANGE)
         return tool_refuse(call, "%s", named.message); /* the argument is wrong */
     return tool_fail_early(call, &named);
 }
@@ -445,8 +445,9 @@ const tool_command tool_frames = {
         "is decoded. Without --width and --height the frames have the file's size.\n\n"
         "Frames are numbered from 0, in presentation order. Times are in seconds or have a unit (250ms, 1.5m, "
         "2h); --at also accepts hours:minutes:seconds. They count from the first frame, which has time 0 "
-        "whatever its timestamp; what --list prints are the file's own timestamps. A time or number beyond the "
-        "end is an error.\n\n"
+        "whatever its timestamp, or with --origin stream as the file's own timestamps, which --list prints. A number "
+        "beyond the end is an error; so is a time, unless it is within one frame's duration of the video, or --outside "
+        "clamp is given.\n\n"
         "If damage has cost frames that the file's container lists (as MP4 does), those behind them keep their "
         "numbers and times: --frames 58 is the same frame as in the whole file. If 58 itself is lost, it is left out "
         "and counted as missing; alone, or with --strict, that is an error. --strict does not look at what the "

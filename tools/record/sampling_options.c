@@ -84,9 +84,19 @@ static bool parse_list(const char *text, bool (*parse)(const char *text, int64_t
     return is_list;
 }
 
+/* "-0.5": before the first frame, or a timestamp below zero. */
+static bool parse_signed_time(const char *text, int64_t *time_ns)
+{
+    bool is_negative = *text == '-';
+    if (!parse_time(text + is_negative, time_ns))
+        return false;
+    *time_ns = is_negative ? -*time_ns : *time_ns;
+    return true;
+}
+
 static bool parse_times(const char *text, void *value)
 {
-    return parse_list(text, parse_time, value);
+    return parse_list(text, parse_signed_time, value);
 }
 
 static bool parse_indices(const char *text, void *value)
@@ -157,6 +167,11 @@ static bool parse_stretch(const char *text, void *value)
     return is_number;
 }
 
+static bool parse_span(const char *text, void *value)
+{
+    return parse_time(text, value);
+}
+
 static bool parse_seed(const char *text, void *value)
 {
     return option_parse_number(text, UINT64_MAX, value);
@@ -172,7 +187,12 @@ const option_kind sampling_window = { .parse = parse_window,
 const option_kind sampling_stretch = { .parse = parse_stretch,
                                        .wanted =
                                            "a number of frames, such as 32f, or a time span, such as 2s or 500ms" };
+const option_kind sampling_span = { .parse = parse_span, .wanted = "a time span, such as 0.0001 or 5ms" };
 const option_kind sampling_seed = { .parse = parse_seed, .wanted = "a whole number" };
+
+const char *const sampling_match_names[] = { "shown", "nearest", "exact", NULL };
+const char *const sampling_outside_names[] = { "near", "clamp", "fail", NULL };
+const char *const sampling_origin_names[] = { "first", "stream", NULL };
 
 /* -- all options together */
 
@@ -200,6 +220,10 @@ weir_sampling sampling_choose(const sampling_settings *settings)
         .num_indices = settings->indices.num_values,
         .times_ns = settings->at.values,
         .num_times = settings->at.num_values,
+        .match = (weir_time_match)settings->match,
+        .outside = (weir_time_outside)settings->outside,
+        .tolerance_ns = settings->tolerance_ns,
+        .origin = (weir_time_origin)settings->origin,
     };
 }
 

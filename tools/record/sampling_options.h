@@ -32,6 +32,10 @@ typedef struct sampling_length {
 /* The values of the options; all-zero = none was given. */
 typedef struct sampling_settings {
     sampling_list at;
+    int match; /* weir_time_match */
+    int64_t tolerance_ns;
+    int outside; /* weir_time_outside */
+    int origin;  /* weir_time_origin */
     sampling_list indices;
     int64_t every;
     sampling_ratio rate;
@@ -50,7 +54,12 @@ extern const option_kind sampling_indices; /* sampling_list */
 extern const option_kind sampling_rate;    /* sampling_ratio */
 extern const option_kind sampling_window;  /* sampling_range */
 extern const option_kind sampling_stretch; /* sampling_length */
+extern const option_kind sampling_span;    /* int64_t, ns */
 extern const option_kind sampling_seed;    /* uint64_t */
+
+extern const char *const sampling_match_names[];   /* as weir_time_match */
+extern const char *const sampling_outside_names[]; /* as weir_time_outside */
+extern const char *const sampling_origin_names[];  /* as weir_time_origin */
 
 /* Its lists belong to the settings. The rows of the options exclude those that contradict each other. */
 weir_sampling sampling_choose(const sampling_settings *settings);

@@ -12,6 +12,19 @@ const char *const video_scaler_names[] = { "default", "exact", "fast", NULL };  
 const option_row video_rows[] = {
     { ROW("at", sampling.at, sampling_times), .heading = "Which frames", .excludes = "audio images",
       .argument = "TIMES", .help = "the frames shown at these times, in this order: 1.5,250ms,2m,0:01:03.2" },
+    { ROW("match", sampling.match, option_choice), .needs = "at", .argument = "HOW", .choices = sampling_match_names,
+      .help = "which frame a time means: the one shown then (the default), the nearest one, or one that is exactly "
+              "then" },
+    { ROW("tolerance", sampling.tolerance_ns, sampling_span), .needs = "match", .argument = "SPAN",
+      .help =
+          "with --match exact: how far the frame may be from the time (default: the rounding of the file's times)" },
+    { ROW("outside", sampling.outside, option_choice), .needs = "at", .argument = "HOW",
+      .choices = sampling_outside_names,
+      .help = "a time before the start or after the end: the first or last frame if it is near, within one frame's "
+              "duration (the default), always (clamp), or fail" },
+    { ROW("origin", sampling.origin, option_choice), .excludes = "audio images", .argument = "WHAT",
+      .choices = sampling_origin_names,
+      .help = "--at and --window count from the first frame (first, the default), or as the stream does" },
     { ROW("frames", sampling.indices, sampling_indices), .excludes = "audio images at", .argument = "NUMBERS",
       .help = "the frames with these numbers, in this order: 0,10,20; -1 is the last one" },
     { ROW("every", sampling.every, option_count), .excludes = "audio images at frames", .argument = "K",
