@@ -592,6 +592,35 @@ TEST_CASE(the_last_frames_of_an_avi_file_have_times)
     assert_true(check_clip(path, true, &example_state));
 }
 
+/* Marked as the default, or larger, or the first of equal ones. */
+TEST_CASE(of_several_streams_the_one_that_ffmpeg_takes_is_taken)
+{
+    static const char *const streams[][2] = {
+        { "two.mkv", "-map 0 -map 1 -disposition:v:0 default -disposition:v:1 0" },
+        { "two.mkv", "-map 0 -map 1 -disposition:v:0 0 -disposition:v:1 default" },
+        { "two.mkv", "-map 1 -map 0 -disposition:v 0" },
+        { "two.mkv", "-map 0 -map 1 -disposition:v 0" },
+        { "two.mkv", "-map 0 -map 2 -disposition:v 0" },
+        { "two.mkv", "-map 2 -map 0 -disposition:v default" },
+        { "two.mp4", "-map 0 -map 1" },
+        { "two.mp4", "-map 1 -map 0" },
+        { "two.ts", "-map 0 -map 1" },
+        { "two.ts", "-map 1 -map 0" },
+    };
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        char path[PATH_BYTES], arguments[ARGUMENT_BYTES];
+        snprintf(path, sizeof path, "%s%s", folder(), streams[i][0]);
+        what_is_tried = streams[i][1];
+        snprintf(arguments, sizeof arguments,
+                 "-f lavfi -i testsrc2=s=64x48:d=0.5 -f lavfi -i testsrc2=s=96x64:d=0.5,hue=h=90 -f lavfi -i "
+                 "testsrc2=s=64x48:d=0.5,negate %s -c:v libx264 -preset ultrafast -pix_fmt yuv420p",
+                 streams[i][1]);
+        if (!run_ffmpeg(arguments, path))
+            skip();
+        assert_true(check_clip(path, true, &example_state));
+    }
+}
+
 TEST_CASE(files_that_are_named_are_read_the_same_in_every_way)
 {
     const char *files = getenv("WEIR_CLOCK_FILES");

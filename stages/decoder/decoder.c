@@ -253,19 +253,29 @@ static int find_numbered(const weir_decoder *decoder)
     return -1;
 }
 
-/* Of similar streams FFmpeg prefers the one with more bytes, which may be a picture's mask; the first one is the
-   picture. */
-static int find_first_like(const weir_decoder *decoder, int best)
+/* As the ffmpeg program: first of all a stream of which the probe has seen packets, then one that the container marks as
+   the default, then the most pixels; of equal ones the first, which of a picture with a mask is the picture. */
+static int64_t video_score(const AVStream *stream)
 {
-    AVFormatContext *format = decoder->format;
-    const AVStream *like = format->streams[best];
-    for (int i = 0; i < best; i++) {
-        const AVStream *stream = format->streams[i];
-        const AVCodecParameters *parameters = stream->codecpar;
-        if (is_of_kind(decoder, stream) && stream->disposition == like->disposition &&
-            parameters->width == like->codecpar->width && parameters->height == like->codecpar->height &&
-            avcodec_find_decoder(parameters->codec_id))
-            return i;
+    const int64_t has_packets = 100000000, is_default = 5000000;
+    return (int64_t)stream->codecpar->width * stream->codecpar->height +
+           (stream->event_flags & AVSTREAM_EVENT_FLAG_NEW_PACKETS ? has_packets : 0) +
+           (stream->disposition & AV_DISPOSITION_DEFAULT ? is_default : 0);
+}
+
+/* Unlike ffmpeg, weir takes a stream without a decoder only if there is no other. -1 = there is none. */
+static int find_best_video(const weir_decoder *decoder, bool needs_decoder)
+{
+    int64_t best_score = -1;
+    int best = -1;
+    for (unsigned i = 0; i < decoder->format->nb_streams; i++) {
+        const AVStream *stream = decoder->format->streams[i];
+        if (!is_of_kind(decoder, stream) || (needs_decoder && !avcodec_find_decoder(stream->codecpar->codec_id)))
+            continue;
+        if (video_score(stream) > best_score) {
+            best_score = video_score(stream);
+            best = (int)i;
+        }
     }
     return best;
 }
@@ -273,15 +283,19 @@ static int find_first_like(const weir_decoder *decoder, int best)
 static int find_best(const weir_decoder *decoder, weir_error *error)
 {
     AVFormatContext *format = decoder->format;
+    int best;
+    if (decoder->media == AVMEDIA_TYPE_VIDEO) {
+        best = find_best_video(decoder, true);
+        best = best < 0 ? find_best_video(decoder, false) : best;
+        return best < 0 ? fail_no_stream(decoder, error) : best;
+    }
     const AVCodec *codec;
-    int best = av_find_best_stream(format, decoder->media, -1, -1, &codec, 0);
+    best = av_find_best_stream(format, decoder->media, -1, -1, &codec, 0);
     if (best == AVERROR_DECODER_NOT_FOUND)
         best = av_find_best_stream(format, decoder->media, -1, -1, NULL, 0);
-    if (best == AVERROR_STREAM_NOT_FOUND || (best >= 0 && is_cover(format->streams[best])))
+    if (best == AVERROR_STREAM_NOT_FOUND)
         return fail_no_stream(decoder, error);
-    if (best < 0)
-        return weir__ffmpeg_error(error, best, "cannot choose a stream");
-    return decoder->media == AVMEDIA_TYPE_VIDEO ? find_first_like(decoder, best) : best;
+    return best < 0 ? weir__ffmpeg_error(error, best, "cannot choose a stream") : best;
 }
 
 static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_error *error)

@@ -1,5 +1,5 @@
 /*
- * The video decode stage: the input is a path, the output is the frames of the file's best video stream, as one
+ * The video decode stage: the input is a path, the output is the frames of one video stream of the file, as one
  * contiguous array: all frames, or those that weir_sampling selects.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
@@ -163,7 +163,9 @@ typedef struct weir_video_config {
     /* which frames, how many per result, and how many are enough */
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* for random frames: they are determined by it and the item's number */
-    uint32_t stream;        /* the n-th video stream, counted from 1; cover pictures do not count (0 = the best) */
+    /* The n-th video stream, counted from 1; cover pictures do not count (0 = the one that the ffmpeg program takes: of
+       those with packets at the beginning one that is marked as the default, then the largest picture, then the first) */
+    uint32_t stream;
     uint32_t chunk_frames;  /* split a video into chunks of this many frames, with back-pressure and constant memory;
                                explicit indices or times must increase then (0 = one result) */
     weir_damage damage;     /* (default WEIR_DAMAGE_TOLERANT) */

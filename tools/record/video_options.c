@@ -74,7 +74,7 @@ const option_row video_rows[] = {
     { ROW("max-duration", config.max_duration_ns, option_duration), .excludes = "audio images", .argument = "SPAN",
       .help = "fail if the video is longer than SPAN (default: any length)" },
     { ROW("stream", config.stream, option_count32), .excludes = "images", .argument = "N",
-      .help = "the N-th video stream of the file, from 1 (default: the best)" },
+      .help = "the N-th video stream of the file, from 1 (default: the one that ffmpeg takes)" },
     { 0 },
 };
 
