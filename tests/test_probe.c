@@ -77,6 +77,52 @@ TEST_CASE(a_broken_file_is_a_result_with_the_reason)
     weir_probe_result_free(result);
 }
 
+/* The header still announces all frames. */
+TEST_CASE(a_file_that_was_cut_off_lacks_frames)
+{
+    static const char *const names[][2] = {
+        { "whole.mp4", "cut.mp4" }, { "whole.mkv", "cut.mkv" }, { "whole.flv", "cut.flv" }, { "whole.avi", "cut.avi" }
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct stat file;
+        const char *whole =
+            clips_make(names[i][0], "-f lavfi -i testsrc2=s=176x144:r=30 -frames:v 50 -c:v libx264 -bf 2 "
+                                    "-g 12 -pix_fmt yuv420p -movflags faststart");
+        weir_probe_result *result = probe(whole, (weir_probe_config){ 0 });
+        assert_int_equal(result->num_frames, 50);
+        assert_int_equal(result->num_missing, 0);
+        weir_probe_result_free(result);
+        assert_int_equal(stat(whole, &file), 0);
+        result = probe(clips_cut(whole, names[i][1], (size_t)file.st_size * 6 / 10), (weir_probe_config){ 0 });
+        assert_int_equal(result->error.status, WEIR_OK);
+        assert_in_range(result->num_missing, 10, 40);
+        /* where the header has no list but a time, B-frames that are shown before the last frame are not seen */
+        assert_in_range(result->num_frames + result->num_missing, i == 0 ? 50 : 47, i == 0 ? 50 : 51);
+        weir_probe_result_free(result);
+    }
+}
+
+/* The sound ends later; the first frame comes late; a rate with gaps; hidden frames. */
+TEST_CASE(a_whole_file_lacks_nothing)
+{
+    static const char *const whole[][2] = {
+        { "sound.mkv", "-f lavfi -i sine=d=4 -f lavfi -i testsrc2=s=64x48:r=30:d=2 -c:v libx264 -pix_fmt yuv420p" },
+        { "late.flv", "-f lavfi -i testsrc2=s=64x48:r=30:d=2 -c:v libx264 -pix_fmt yuv420p -output_ts_offset 3" },
+        { "late.mkv", "-f lavfi -i testsrc2=s=64x48:r=30:d=2 -c:v libx264 -pix_fmt yuv420p -output_ts_offset 3" },
+        { "gaps.avi", "-f lavfi -i testsrc2=s=64x48:r=30:d=2,select='not(mod(n\\,3))' -c:v mpeg4 -fps_mode vfr" },
+        { "alt.webm",
+          "-f lavfi -i testsrc2=s=64x48:r=30:d=2 -c:v libvpx -auto-alt-ref 1 -lag-in-frames 12 -b:v 300k" },
+        { "short.wmv", "-f lavfi -i testsrc2=s=64x48:r=30:d=2 -c:v wmv2" },
+    };
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        const char *path = clips_make(whole[i][0], whole[i][1]);
+        weir_probe_result *result = path ? probe(path, (weir_probe_config){ 0 }) : NULL;
+        if (result && result->num_missing)
+            fail_msg("%s: %" PRIu64 " frames are missing", path, result->num_missing);
+        weir_probe_result_free(result);
+    }
+}
+
 /* Zeros over the first picture's bytes: packets can be read, and nothing can be decoded of them. */
 TEST_CASE(decoding_finds_what_reading_does_not)
 {

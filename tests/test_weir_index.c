@@ -323,4 +323,18 @@ TEST_CASE(lists_of_any_bytes_are_read_or_refused)
     }
 }
 
+TEST_CASE(a_file_that_was_cut_off_is_told)
+{
+    char command[1024];
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && mkdir -p cut && ffmpeg -nostdin -loglevel error -i clips/run/a.mp4 -c copy -movflags faststart "
+        "cut/whole.mp4 && head -c $(( $(wc -c < cut/whole.mp4) * 7 / 10 )) cut/whole.mp4 > cut/cut.mp4",
+        work);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    assert_done(RUN("cut"), "", "1 of them lacks frames that the header announces: cut off?\n");
+    assert_done(RUN("cut.weir", "--list", "broken"), " missing frames", "");
+    assert_done(RUN("cut.weir", "--list", "clips", "--where", "num_missing = 0"), "whole.mp4", "");
+}
+
 TEST_MAIN(NULL, NULL, set_up, tear_down)

@@ -29,14 +29,15 @@ int weir__build_prepare(index_build *self)
         "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
         "num_keyframes,"
         " num_errors, status, library_code, message, archive_length, offset, occurrence, start, end, identity,"
-        " is_redacted, validator) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " is_redacted, validator, num_missing) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (identity, occurrence) DO UPDATE SET path = excluded.path, is_redacted = excluded.is_redacted,"
         " label = excluded.label, size_bytes = excluded.size_bytes,"
         " mtime_ns = excluded.mtime_ns, codec = excluded.codec, width = excluded.width, height = excluded.height,"
         " duration = excluded.duration, num_frames = excluded.num_frames, num_keyframes = excluded.num_keyframes,"
         " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
         " message = excluded.message, archive_length = excluded.archive_length, offset = excluded.offset,"
-        " start = excluded.start, end = excluded.end, validator = excluded.validator"
+        " start = excluded.start, end = excluded.end, validator = excluded.validator,"
+        " num_missing = excluded.num_missing"
         /* members are probed in any order; of those with the same name the last one in the archive counts */
         " WHERE excluded.mtime_ns <> clip.mtime_ns OR excluded.offset >= clip.offset"
         " RETURNING clip_id";
@@ -149,6 +150,7 @@ static void bind_file(const index_build *self, sqlite3_stmt *statement, const we
                        result->archive_length ? (int64_t)(result->archive_length - self->look.root_length) : 0);
     sqlite3_bind_int64(statement, 16, result->offset);
     sqlite3_bind_text(statement, 22, result->validator, -1, SQLITE_STATIC); /* NULL is NULL */
+    sqlite3_bind_int64(statement, 23, (int64_t)result->num_missing);
 }
 
 /* The columns of a clip in it: what the list says, or the folder. `label` is used until the statement is reset. */
@@ -204,6 +206,7 @@ int weir__build_put_clip(index_build *self, const weir_item *item)
         rc = put_row(self, item, i);
     self->progress.num_indexed += rc == WEIR_OK;
     self->progress.num_broken += rc == WEIR_OK && result->error.status != WEIR_OK;
+    self->progress.num_cut += rc == WEIR_OK && result->error.status == WEIR_OK && result->num_missing > 0;
     return rc;
 }
 

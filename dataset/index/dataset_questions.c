@@ -9,7 +9,8 @@
 static const char *const questions[] = {
     [WEIR_DATASET_SUMMARY] =
         "SELECT count(*) AS clips, coalesce(sum(status <> 0), 0) AS broken,"
-        " coalesce(sum(status = 0 AND num_errors > 0), 0) AS damaged, count(DISTINCT label) AS classes,"
+        " coalesce(sum(status = 0 AND (num_errors > 0 OR num_missing > 0)), 0) AS damaged, count(DISTINCT label) AS "
+        "classes,"
         " coalesce(sum(num_frames), 0) AS frames, coalesce(sum(" WEIR__CLIP_DURATION "), 0.0) AS duration,"
         " (SELECT coalesce(sum(size_bytes), 0) FROM (SELECT DISTINCT identity, max(size_bytes, 0) AS size_bytes FROM "
         "clip"
@@ -29,13 +30,14 @@ static const char *const questions[] = {
         " FROM bucket, (SELECT *, " WEIR__CLIP_DURATION " AS length FROM clip)"
         " WHERE status = 0 AND duration < 1e15 AND length >= low AND length < high AND (%s) GROUP BY low ORDER BY "
         "low",
-    [WEIR_DATASET_BROKEN] = "SELECT path, size_bytes, status, num_errors,"
-                            " CASE WHEN status <> 0 THEN message ELSE num_errors || ' damaged packets' END AS message"
-                            " FROM clip WHERE (status <> 0 OR num_errors > 0) AND (%s) GROUP BY identity ORDER BY "
-                            "identity",
+    [WEIR_DATASET_BROKEN] =
+        "SELECT path, size_bytes, status, num_errors, num_missing,"
+        " CASE WHEN status <> 0 THEN message ELSE num_errors || ' damaged packets, ' || num_missing"
+        " || ' missing frames' END AS message"
+        " FROM clip WHERE (status <> 0 OR num_errors > 0 OR num_missing > 0) AND (%s) GROUP BY identity ORDER BY identity",
     [WEIR_DATASET_CLIPS] =
         ("SELECT number, path, label, start, end, size_bytes, codec, width, height, duration, num_frames,"
-         " num_keyframes, num_errors, status, message FROM clip WHERE %s ORDER BY identity, occurrence"),
+         " num_keyframes, num_errors, num_missing, status, message FROM clip WHERE %s ORDER BY identity, occurrence"),
 };
 
 enum { MAX_CELLS = 16 };

@@ -47,6 +47,7 @@ static const char schema[] =
     " message TEXT NOT NULL,"
     " archive_length INTEGER NOT NULL," /* see weir_entry */
     " offset INTEGER NOT NULL,"
+    " num_missing INTEGER NOT NULL," /* frames that the header announces and the file lacks */
     " UNIQUE (identity, occurrence));"
     "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
     "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);" /* of the identity's occurrence 0 */

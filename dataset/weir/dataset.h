@@ -47,6 +47,7 @@ typedef struct weir_dataset_progress {
     uint64_t num_broken;             /* of those read, unusable */
     uint64_t num_removed;            /* files that no longer exist, removed from the index */
     uint64_t num_unreadable_folders; /* above 0: nothing was removed, as the listing is incomplete */
+    uint64_t num_cut;                /* of those read, usable, but without frames that their headers announce */
 } weir_dataset_progress;
 
 /* Setting all fields except root or paths to 0 is equivalent to defaults. Borrowed during the call. */

@@ -14,6 +14,7 @@
 #include "stages/config/input_fields.h"
 #include "stages/decoder/decoder.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/probe/missing_frames.h"
 #include "stages/reader/packet_table.h"
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
@@ -153,6 +154,7 @@ static int describe_video(const weir_decoder *decoder, const weir_index *index, 
     for (size_t i = 0; i < index->num_packets; i++)
         result->num_keyframes += index->packets[i].flags & WEIR_PACKET_KEY ? 1 : 0;
     result->duration_ns = stream_duration(decoder, index);
+    result->num_missing = weir__missing_frames(decoder, index);
     if (!with_packets || index->distrust)
         return WEIR_OK;
     return weir__packet_table_pack(index, decoder->stream->time_base, &result->packets, &result->packets_bytes);

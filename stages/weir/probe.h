@@ -71,6 +71,9 @@ typedef struct weir_probe_result {
     char *validator;
     /* It was not read: validator and size_bytes are those of the weir_entry, and what the file holds is not set. */
     bool is_unchanged;
+    /* Frames that the header counts, or has time for, and that are not in the file: it was cut off. Exact for MP4;
+       in Matroska, FLV, WMV and AVI as many as fit into the time. 0 = none, or the header does not tell, as in MPEG-TS */
+    uint64_t num_missing;
 } weir_probe_result;
 
 /* The type of items whose data is a weir_probe_result. */

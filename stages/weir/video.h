@@ -166,12 +166,12 @@ typedef struct weir_video_config {
     /* The n-th video stream, counted from 1; cover pictures do not count (0 = the one that the ffmpeg program takes: of
        those with packets at the beginning one that is marked as the default, then the largest picture, then the first) */
     uint32_t stream;
-    uint32_t chunk_frames;  /* split a video into chunks of this many frames, with back-pressure and constant memory;
+    uint32_t chunk_frames; /* split a video into chunks of this many frames, with back-pressure and constant memory;
                                explicit indices or times must increase then (0 = one result) */
-    weir_damage damage;     /* (default WEIR_DAMAGE_TOLERANT) */
-    double min_share;       /* tolerant: the minimum share, up to 1, of the requested frames or, if all are requested,
+    weir_damage damage;    /* (default WEIR_DAMAGE_TOLERANT) */
+    double min_share;      /* tolerant: the minimum share, up to 1, of the requested frames or, if all are requested,
                                of those that the container's header counts (0 = one frame is enough) */
-    uint64_t max_frames;    /* of all results of one item (0 = 2^22); to select frames, at most this many packets are
+    uint64_t max_frames;   /* of all results of one item (0 = 2^22); to select frames, at most this many packets are
                                read, or 2^22 if that is more */
     int64_t max_duration_ns; /* of the whole video (0 = any) */
     uint64_t max_bytes;      /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */

@@ -108,7 +108,10 @@ static void tell_result(const char *db_path, const weir_dataset_progress *progre
             " broken among those read, %" PRIu64 " removed\n",
             db_path, num_files, num_files == 1 ? "" : "s", progress->num_indexed, progress->num_unchanged,
             progress->num_broken, progress->num_removed);
-    if (progress->num_broken)
+    if (progress->num_cut)
+        fprintf(stderr, "%" PRIu64 " of them lack%s frames that the header announces: cut off?\n", progress->num_cut,
+                progress->num_cut == 1 ? "s" : "");
+    if (progress->num_broken || progress->num_cut)
         fprintf(stderr, "weir index %s --list broken says why\n", db_path);
 }
 
