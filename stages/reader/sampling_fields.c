@@ -15,6 +15,10 @@
     FIELD(type, indices, LIST, num_indices, 0) \
     FIELD(type, num_indices, UNSIGNED, 0, SIZE_MAX) \
     FIELD(type, times_ns, LIST, num_times, 0) \
-    FIELD(type, num_times, UNSIGNED, 0, SIZE_MAX)
+    FIELD(type, num_times, UNSIGNED, 0, SIZE_MAX) \
+    FIELD(type, match, ENUM, "WEIR_MATCH_…", WEIR_MATCH_EXACT) \
+    FIELD(type, outside, ENUM, "WEIR_OUTSIDE_…", WEIR_OUTSIDE_FAIL) \
+    FIELD(type, tolerance_ns, SIGNED, INT64_MIN, INT64_MAX) \
+    FIELD(type, origin, ENUM, "WEIR_ORIGIN_…", WEIR_ORIGIN_STREAM)
 
 DEFINE_STRUCT_RULES(weir__sampling_fields, weir_sampling, "weir_sampling", SAMPLING_FIELDS);
