@@ -179,6 +179,22 @@ TEST_CASE(what_a_child_process_decodes_has_its_cost)
     assert_work(25, "frames");
 }
 
+/* The pictures are whole. */
+TEST_CASE(errors_of_the_sound_are_errors_of_the_item)
+{
+    char arguments[600];
+    snprintf(arguments, sizeof arguments, "-i '%s' -c copy -bsf:a noise=amount=20", some_clip());
+    const char *noisy = clips_make("noisy.mkv", arguments), *path = in_folder("noisy.db");
+    const weir_audio_config sound = { .sample_rate = 8000 };
+    const weir_video_config video = { .width = 32, .height = 32, .audio = &sound, .audio_size = sizeof sound };
+    assert_int_equal(decode_recorded(in_folder("silent.db"), noisy, &weir_video_decode,
+                                     &(weir_video_config){ .width = 32, .height = 32 }),
+                     1);
+    assert_int_equal(query_int(in_folder("silent.db"), "SELECT num_errors FROM item_stats"), 0);
+    assert_int_equal(decode_recorded(path, noisy, &weir_video_decode, &video), 1);
+    assert_true(query_int(path, "SELECT num_errors FROM item_stats WHERE chosen = 'damaged'") > 0);
+}
+
 /* Frames that are decoded for another one, and thrown away, are work, too. */
 TEST_CASE(frames_that_are_only_decoded_are_work)
 {

@@ -640,6 +640,36 @@ TEST_CASE(work_inside_items_is_in_the_lap_in_which_it_was_done)
     ledger_close(&ledger);
 }
 
+/* A phase that is left and entered again within a lap. */
+TEST_CASE(work_of_a_phase_that_goes_on_is_added_up)
+{
+    static const weir_op op = { .name = "advance", .run = advance_run };
+    advancing own = { .gate = GATE };
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, &own, 0, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(
+        builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_FOREVER }, &recorder);
+    while (atomic_load(&own.num_reported) < 1)
+        sched_yield();
+    for (int i = 0; i < 1000; i++) { /* the service thread makes room for new phases */
+        assert_int_equal(weir_pipeline_mark_phase(pipeline, "other"), WEIR_OK);
+        assert_int_equal(weir_pipeline_mark_phase(pipeline, "own"), WEIR_OK);
+        sched_yield();
+    }
+    gate_open(&own.gate);
+    assert_int_equal(drain_all(pipeline), 1);
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, "other"), WEIR_OK);
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, "own"), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:advance").metrics.task.num_work, 12);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 TEST_CASE(who_reports_no_work_has_none)
 {
     test_recorder recorder;

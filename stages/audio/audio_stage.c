@@ -21,7 +21,6 @@ typedef struct audio_worker {
     weir_ffmpeg_log log;
     const weir_audio_config *config;
     weir_task *task; /* the running one */
-    bool is_alone;   /* the task is one of weir_audio_decode, which counts samples */
 } audio_worker;
 
 #define AUDIO_CONFIG_FIELDS(FIELD, type) \
@@ -77,10 +76,11 @@ static bool is_audio_stopped(void *self)
     return weir_task_should_stop(worker->task);
 }
 
+/* A task of the video stage counts frames, and does not take samples. */
 static void count_samples(void *self)
 {
     const audio_worker *worker = self;
-    if (worker->is_alone && worker->decoder.frame->nb_samples > 0)
+    if (worker->decoder.frame->nb_samples > 0)
         weir_task_advance(worker->task, "samples", (uint64_t)worker->decoder.frame->nb_samples);
 }
 
@@ -144,7 +144,6 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
     const weir_audio_config *config = worker->config;
     weir_decoder *decoder = &worker->decoder;
     weir_resampler *resampler = &worker->resampler;
-    decoder->cost = (weir_decode_cost){ 0 };
     int rc = weir__decoder_open(decoder, path, error);
     while (rc == WEIR_OK) {
         rc = weir__decoder_next(decoder, error);
@@ -171,7 +170,7 @@ int weir__audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *tas
 {
     audio_worker *worker = self;
     worker->task = task;
-    worker->is_alone = false;
+    worker->decoder.cost = (weir_decode_cost){ 0 };
     worker->decoder.input.bytes = bytes;
     int rc = decode_file(worker, bytes->name ? bytes->name : "(memory)", audio, error);
     *cost = worker->decoder.cost;
@@ -187,7 +186,6 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir_error error = { 0 };
 
     worker->task = task;
-    worker->is_alone = true;
     worker->decoder.cost = (weir_decode_cost){ 0 };
     weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
     int rc = weir__input_check_whole(in, &error);
