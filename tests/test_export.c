@@ -304,6 +304,10 @@ TEST_CASE(places_that_cannot_be_written_are_named)
     assert_export("a.db", 2);
     assert_holds("err", "--format is missing: openmetrics, tensorboard, csv or json");
     assert_export("a.db --format xml", 2);
+    assert_export("a.db --format openmetrics --table runs", 2);
+    assert_holds("err", "--table: only for csv and json");
+    assert_export("a.db --format csv --laps -o tables", 2);
+    assert_holds("err", "--laps: only for openmetrics");
     if (access("/dev/full", W_OK) == 0) {
         assert_export("a.db --format json -o /dev/full", 1);
         assert_holds("err", "/dev/full");

@@ -93,6 +93,31 @@ TEST_CASE(every_format_writes_a_running_pipeline)
     }
 }
 
+/* A limit makes a second file, which the row names, so that programs can check that it replaces nothing. */
+TEST_CASE(a_format_with_a_limit_names_the_file_of_the_older_half)
+{
+    size_t count = 0;
+    const weir_export_format *format;
+    for (size_t at = 0; (format = weir_export_at(at)); at++)
+        for (const weir_export_setting *s = format->settings; s && s->name; s++) {
+            char old[4200];
+            weir_export *opened;
+            weir_error error = { 0 };
+            if (s->offset != offsetof(weir_export_options, max_bytes))
+                continue;
+            count++;
+            assert_non_null(format->old_suffix);
+            snprintf(old, sizeof old, "%s%s", in_folder(format->name), format->old_suffix);
+            weir_export_options options = { .max_bytes = 1024 };
+            assert_int_equal(weir_export_open(format, in_folder(format->name), &options, &opened, &error), WEIR_OK);
+            for (int i = 0; i < 20; i++)
+                run_observed(weir_export_observer(opened));
+            assert_int_equal(weir_export_close(opened, &error), WEIR_OK);
+            assert_is_of_kind(format, old);
+        }
+    assert_int_equal(count, 1); /* the trace */
+}
+
 static void record_run(const char *path)
 {
     weir_sqlite_writer *writer = open_writer(path, NULL);

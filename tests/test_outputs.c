@@ -49,7 +49,8 @@ static const char files[] =
     "ln k.db hard && ln -s k.db soft && ln k.db k.png && ln -s v.mp4 soft.raw && ln v.mp4 hard.npy && "
     "ln clips/a.mp4 clip.hard && ln -s clips/a.mp4 clip.soft && mkdir d && ln k.db d/tasks.csv && "
     "ln k.db d/queues.png && ln -s u.json soft.json && cp k.db f-0000.png && cp k.db k.rank1.db && "
-    "cp notes not4s && cp v.mp4 v.0 && ln clips/b.mp4 stray.db-wal && mkdir m && cp v.mp4 m/a.mp4 && cp notes "
+    "cp notes not4s && cp list.txt list.old && cp v.mp4 v.0 && ln clips/b.mp4 stray.db-wal && mkdir m && cp v.mp4 "
+    "m/a.mp4 && cp notes "
     "m/a.mp4.npy && "
     "printf '{\"labels\": [1, 2]}\\n' >words.json && printf 1 >one && gzip -c <v.mp4 >photo.json.gz && "
     "cp k.db lone.db && ln clips/b.mp4 lone.db-shm && echo gone >gone.db-wal";
@@ -138,6 +139,7 @@ TEST_CASE(an_output_is_never_an_input)
         "weir record clips --tensorboard clips/a.mp4 --force",
         "weir record clips --db-path clips/a.mp4",
         "weir record --list list.txt --trace list.txt --force",
+        "weir record --list list.old --trace list --force", /* whose older half would be list.old */
         "weir record --list list.txt --openmetrics list.txt",
         "weir record --list list.txt --openmetrics v.mp4 --force",
         "weir record --list list.txt --db-path list.txt",

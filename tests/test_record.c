@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/test_case.h"
@@ -427,6 +428,64 @@ TEST_CASE(a_signal_while_the_pipeline_is_built_stops_the_run)
         program_free(&program);
     }
     assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 20);
+}
+
+/* Starts a run that goes on until a signal, with an option for which `path` is written, and waits for its threads. */
+static void start_endless(struct program *program, const char *option, const char *path, const char *more)
+{
+    char *argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"),
+                     (char *)(uintptr_t) "record",
+                     (char *)(uintptr_t) "--db-path",
+                     (char *)(uintptr_t)db_path,
+                     (char *)(uintptr_t) "--epochs",
+                     (char *)(uintptr_t) "1000000",
+                     (char *)(uintptr_t)clips_path("videos"),
+                     (char *)(uintptr_t)option,
+                     (char *)(uintptr_t)path,
+                     (char *)(uintptr_t)more,
+                     NULL };
+    program_start(program, clips_path("."), argv, -1);
+    while (!has_pool(program->pid) && !program_has_ended(program))
+        sched_yield();
+}
+
+static void wait_for_file(const struct program *program, const char *path)
+{
+    while (access(path, F_OK) != 0 && !program_has_ended(program))
+        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
+TEST_CASE(a_signal_asks_for_the_trace_that_waits_for_something_to_happen)
+{
+    struct program program;
+    char *trace = strdup(clips_path("asked.json"));
+    start_endless(&program, "--trace", trace, "--trace-last=1m");
+    assert_int_not_equal(access(trace, F_OK), 0);
+    kill(program.pid, SIGUSR2);
+    wait_for_file(&program, trace);
+    kill(program.pid, SIGINT);
+    program_wait(&program, clips_path("."));
+    assert_int_equal(program.status, 128 + SIGINT);
+    assert_int_equal(access(trace, F_OK), 0);
+    program_free(&program);
+    free(trace);
+}
+
+TEST_CASE(metrics_that_cannot_be_written_at_the_end_fail_the_run)
+{
+    struct program program;
+    char *folder = strdup(clips_path("gone")), *other = strdup(clips_path("moved")), path[4200];
+    clips_make_folder(folder);
+    snprintf(path, sizeof path, "%s/m.prom", folder);
+    start_endless(&program, "--openmetrics", path, "--log-interval=0.05");
+    assert_int_equal(rename(folder, other), 0);
+    kill(program.pid, SIGINT);
+    program_wait(&program, clips_path("."));
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "cannot write the metrics to "));
+    program_free(&program);
+    free(folder);
+    free(other);
 }
 
 TEST_CASE(a_failure_writes_the_trace_of_the_time_before_it)
