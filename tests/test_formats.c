@@ -110,10 +110,11 @@ TEST_CASE(a_format_with_a_limit_names_the_file_of_the_older_half)
             snprintf(old, sizeof old, "%s%s", in_folder(format->name), format->old_suffix);
             weir_export_options options = { .max_bytes = 1024 };
             assert_int_equal(weir_export_open(format, in_folder(format->name), &options, &opened, &error), WEIR_OK);
-            for (int i = 0; i < 20; i++)
+            /* each run is written at its end; at the end of all, the halves may be joined again */
+            for (int i = 0; i < 4; i++)
                 run_observed(weir_export_observer(opened));
-            assert_int_equal(weir_export_close(opened, &error), WEIR_OK);
             assert_is_of_kind(format, old);
+            assert_int_equal(weir_export_close(opened, &error), WEIR_OK);
         }
     assert_int_equal(count, 1); /* the trace */
 }
