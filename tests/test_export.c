@@ -177,6 +177,25 @@ TEST_CASE(openmetrics_has_no_figure_that_is_not_known)
                  "weir_queue_latency_seconds_count{node=\"node\",rank=\"0\",run=\"1\",queue=\"0:2:sink_queue\"}");
 }
 
+/* A sum that is not known has no histogram, unless there is nothing to sum. */
+TEST_CASE(openmetrics_has_no_histogram_whose_sum_is_not_known)
+{
+#define SRC "{node=\"node\",rank=\"0\",run=\"1\",queue=\"0:0:src_queue\"} "
+    record_whole_run("a.db");
+    execute(in_folder("a.db"), "UPDATE queue_stats SET put_time = NULL");
+    execute(
+        in_folder("a.db"),
+        "UPDATE queue_stats SET get_time = NULL, get_histogram = NULL, num_items = 0 WHERE name = '0:0:src_queue'");
+    assert_export("a.db --format openmetrics -o weir.prom", 0);
+    assert_lacks("weir.prom", "weir_queue_put_time_seconds_count" SRC);
+    assert_lacks("weir.prom", "weir_queue_latency_seconds_count" SRC);
+    assert_holds("weir.prom", "\nweir_queue_get_time_seconds_count" SRC "0\n");
+    execute(in_folder("a.db"), "UPDATE queue_stats SET num_items = 1 WHERE name = '0:0:src_queue'");
+    execute(in_folder("a.db"), "DELETE FROM queue_stats WHERE name = '0:0:src_queue' AND timestamp > 1003");
+    assert_export("a.db --format openmetrics --force -o weir.prom", 0);
+    assert_lacks("weir.prom", "weir_queue_get_time_seconds_count" SRC);
+}
+
 TEST_CASE(json_holds_every_record)
 {
     record_whole_run("a.db");
