@@ -271,6 +271,38 @@ TEST_CASE(the_older_half_of_a_trace_replaces_nothing_else)
     free(older);
 }
 
+/* A trace gets its name with its first events: what has come there since it was opened stays, unless force is given. */
+TEST_CASE(what_came_after_a_trace_was_opened_is_not_replaced)
+{
+    char *path = path_in(folder, "late.json");
+    for (int is_forced = 0; is_forced < 2; is_forced++) {
+        weir_trace_file *file;
+        weir_error error = { 0 };
+        const weir_trace_options options = { .overwrite = true, .force = is_forced };
+        unlink(path);
+        assert_int_equal(weir_trace_open(path, &options, &file, &error), WEIR_OK);
+        write_file(path, "some notes\n");
+        run_traced(file);
+        int status = weir_trace_close(file, &error);
+        assert_int_equal(status == WEIR_OK, is_forced);
+        assert_int_equal(weir_output_is(path, WEIR_OUTPUT_TRACE), is_forced);
+        assert_true(is_forced || strstr(error.message, "late.json"));
+        char *text = read_file(path);
+        assert_int_equal(strcmp(text, "some notes\n") == 0, !is_forced);
+        free(text);
+    }
+    unlink(path);
+    weir_trace_file *file;
+    weir_error error = { 0 };
+    assert_int_equal(weir_trace_open(path, NULL, &file, &error), WEIR_OK);
+    assert_int_equal(mkdir(path, 0777), 0);
+    run_traced(file);
+    assert_int_not_equal(weir_trace_close(file, &error), WEIR_OK);
+    assert_non_null(strstr(error.message, "late.json"));
+    assert_int_equal(rmdir(path), 0); /* empty, and nothing has its name */
+    free(path);
+}
+
 TEST_CASE(force_replaces_another_kind_but_never_an_input)
 {
     char *path = path_in(folder, "forced"), *other = path_in(folder, "other");

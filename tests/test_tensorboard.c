@@ -205,9 +205,14 @@ static void assert_run(const struct events *events)
 
 TEST_CASE(live_log_holds_every_lap)
 {
+    struct stat info;
+    mode_t mask = umask(0);
     weir_tensorboard_log *log = open_log("new/folder");
+    umask(mask);
     observe_run(weir_tensorboard_observer(log));
     close_log(log);
+    assert_int_equal(stat(event_file_in("new/folder"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0666); /* the umask alone decides */
     struct events events = events_in("new/folder");
     assert_run(&events);
     free_events(&events);
