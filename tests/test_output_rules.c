@@ -303,6 +303,22 @@ TEST_CASE(what_came_after_a_trace_was_opened_is_not_replaced)
     free(path);
 }
 
+/* Who moves it away while it is written keeps it: its name is not taken again at the end. */
+TEST_CASE(a_trace_gets_its_name_once)
+{
+    char *path = path_in(folder, "once.json"), *moved = path_in(folder, "moved.json");
+    weir_trace_file *file;
+    weir_error error = { 0 };
+    assert_int_equal(weir_trace_open(path, NULL, &file, &error), WEIR_OK);
+    run_traced(file);
+    assert_int_equal(rename(path, moved), 0); /* it is live */
+    assert_int_equal(weir_trace_close(file, &error), WEIR_OK);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_true(weir_output_is(moved, WEIR_OUTPUT_TRACE));
+    free(path);
+    free(moved);
+}
+
 TEST_CASE(force_replaces_another_kind_but_never_an_input)
 {
     char *path = path_in(folder, "forced"), *other = path_in(folder, "other");
