@@ -186,9 +186,10 @@ TEST_CASE(errors_of_the_sound_are_errors_of_the_item)
     snprintf(arguments, sizeof arguments, "-i '%s' -c copy -bsf:a noise=amount=20", some_clip());
     const char *noisy = clips_make("noisy.mkv", arguments), *path = in_folder("noisy.db");
     const weir_audio_config sound = { .sample_rate = 8000 };
-    const weir_video_config video = { .width = 32, .height = 32, .audio = &sound, .audio_size = sizeof sound };
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .audio = &sound,
+                                      .audio_size = sizeof sound };
     assert_int_equal(decode_recorded(in_folder("silent.db"), noisy, &weir_video_decode,
-                                     &(weir_video_config){ .width = 32, .height = 32 }),
+                                     &(weir_video_config){ WEIR_WITH_PICTURE(.width = 32, .height = 32) }),
                      1);
     assert_int_equal(query_int(in_folder("silent.db"), "SELECT num_errors FROM item_stats"), 0);
     assert_int_equal(decode_recorded(path, noisy, &weir_video_decode, &video), 1);
