@@ -207,8 +207,8 @@ TEST_CASE(a_key_that_cannot_be_kept_is_told_with_the_place_and_the_reason)
     setenv("XDG_STATE_HOME", in("state"), 1);
     make_folders("state/weir");
     write_key(in("state/weir/identity-key"), WEIR_IDENTITY_KEY_BYTES - 1);
-    expect_said(
-        "state/weir/identity-key: Invalid argument; a later --resume decodes these files again (set XDG_STATE_HOME");
+    expect_said("state/weir/identity-key: Invalid argument; a later run reads these files again, also with --resume "
+                "(set XDG_STATE_HOME");
     write_key(in("state/weir/identity-key"), 0);
     expect_said("state/weir/identity-key: Invalid argument");
     assert_int_equal(unlink(in("state/weir/identity-key")), 0);

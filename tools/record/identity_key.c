@@ -81,11 +81,9 @@ static bool make_key(const char *path)
 
 void identity_key_load(const char *const *addresses, size_t num_addresses)
 {
-    static bool was_tried; /* by the thread that reads the command line */
     unsigned char key[WEIR_IDENTITY_KEY_BYTES];
-    if (was_tried || !needs_key(addresses, num_addresses))
+    if (!needs_key(addresses, num_addresses))
         return;
-    was_tried = true;
     char *folder = open_folder();
     int code = errno;
     char *path = folder ? memory_format("%s/identity-key", folder) : NULL;
