@@ -449,9 +449,10 @@ static void start_endless(struct program *program, const char *option, const cha
         sched_yield();
 }
 
+/* For a minute at most. */
 static void wait_for_file(const struct program *program, const char *path)
 {
-    while (access(path, F_OK) != 0 && !program_has_ended(program))
+    for (int i = 0; i < 12000 && access(path, F_OK) != 0 && !program_has_ended(program); i++)
         nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
