@@ -277,6 +277,9 @@ TEST_CASE(a_keyframe_that_is_shown_before_earlier_packets_is_distrusted)
     packets[1].flags = 0; /* it is not shown */
     assert_distrusted(packets, NUM_OPEN, NULL);
     packets[1] = open_group[1];
+    packets[5].pts = 299; /* decoded after the keyframe, and shown before a frame that is decoded before it */
+    assert_distrusted(packets, NUM_OPEN, "a frame before a keyframe is shown after it");
+    packets[5] = open_group[5];
     packets[4].pts = 299; /* the frame before it is shown at 300 */
     assert_distrusted(packets, NUM_OPEN, "a frame before a keyframe is shown after it");
 }

@@ -287,6 +287,22 @@ static void add_real_samples(void)
         add_sample(real_clips.gl_pathv[i], WEIR_READER_PLAIN);
 }
 
+/* Two recordings with one clock each, and two files whose times overlap at the join. */
+static void add_joined_samples(void)
+{
+    char arguments[4096];
+    snprintf(arguments, sizeof arguments, "cat '%s' '%s' > '%s'", clips_path("stream.ts"), clips_path("stream.ts"),
+             clips_path("joined.ts"));
+    if (system(arguments) == 0) /* NOLINT: the test's own paths */
+        add_sample(clips_path("joined.ts"), WEIR_READER_INDEXED);
+    snprintf(arguments, sizeof arguments, "file '%s'\nfile '%s'\n", clips_path("b_frames.mp4"),
+             clips_path("film.mp4"));
+    clips_write_text(clips_path("joined.txt"), arguments);
+    clips_make("film.mp4", SOURCE X264 "-bf 3 -g 12 -vf fps=30000/1001");
+    snprintf(arguments, sizeof arguments, "-f concat -safe 0 -i '%s' -c copy", clips_path("joined.txt"));
+    add_sample(clips_make("overlapping.mp4", arguments), WEIR_READER_PLAIN);
+}
+
 static int make_samples(void **state)
 {
     if (clips_set_up(state) != 0)
@@ -300,6 +316,7 @@ static int make_samples(void **state)
     }
     add_sample(clips_rotate(clips_path("b_frames.mp4"), "rotated.mp4", (clips_matrix){ 0, 1, -1, 0 }),
                WEIR_READER_INDEXED);
+    add_joined_samples();
     num_made = num_samples;
     add_real_samples();
     return 0;

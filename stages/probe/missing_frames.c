@@ -33,7 +33,8 @@ static int64_t tagged_end_ns(const AVStream *stream)
     double seconds;
     if (!tag || sscanf(tag->value, "%u:%2u:%lf", &hours, &minutes, &seconds) != 3)
         return -1;
-    return (int64_t)(((double)hours * 3600 + minutes * 60 + seconds) * (double)WEIR_SECOND);
+    double end_ns = ((double)hours * 3600 + minutes * 60 + seconds) * (double)WEIR_SECOND;
+    return end_ns >= 0 && end_ns < (double)INT64_MAX / 4 ? (int64_t)end_ns : -1;
 }
 
 /* When the video ends by its header, as the stream counts (these headers count from 0, whenever the first frame is); -1 =
@@ -49,7 +50,7 @@ static int64_t announced_end_ns(const weir_decoder *decoder)
     int64_t end_ns = has_end ? tagged_end_ns(stream) : -1;
     if (end_ns >= 0)
         return end_ns;
-    bool is_alone = format->nb_streams == 1 && format->duration > 0 &&
+    bool is_alone = format->nb_streams == 1 && format->duration > 0 && format->duration < INT64_MAX / WEIR_SECOND &&
                     format->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE;
     return has_end && is_alone ? format->duration * (WEIR_SECOND / AV_TIME_BASE) : -1;
 }

@@ -61,7 +61,7 @@ static bool unwrap_time(const weir_packet_clock *clock, int64_t *time)
     int64_t start = av_rescale_q(clock->start_us, microseconds, clock->time_base);
     if (*time == AV_NOPTS_VALUE || *time <= av_sat_add64(start, INT64_C(1) << (clock->wrap_bits - 1)))
         return false;
-    *time -= INT64_C(1) << clock->wrap_bits;
+    *time = av_sat_sub64(*time, INT64_C(1) << clock->wrap_bits);
     return true;
 }
 
@@ -113,12 +113,12 @@ void weir__packet_clock_run(weir_packet_clock *clock, AVPacket *packet)
         if (jump_us) {
             clock->num_restarts++;
             clock->offset_us = av_sat_sub64(clock->offset_us, jump_us);
-            move_packet(packet, -av_rescale_q(jump_us, microseconds, clock->time_base));
+            move_packet(packet, av_sat_sub64(0, av_rescale_q(jump_us, microseconds, clock->time_base)));
             dts_us = av_rescale_q(packet->dts, clock->time_base, microseconds);
         }
     }
     expect_next(clock, packet, dts_us);
-    move_packet(packet, -av_rescale_q(-clock->first_us, microseconds, clock->time_base));
+    move_packet(packet, av_sat_sub64(0, av_rescale_q(-clock->first_us, microseconds, clock->time_base)));
 }
 
 /* ---- hidden packets ------------------------------------------------------------------------------------------ */
@@ -215,8 +215,8 @@ void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame)
     static const AVRational usual = { 25, 1 };
     int64_t pts = frame->best_effort_timestamp;
     int64_t ticks = -1;
-    if (clock->first_pts == AV_NOPTS_VALUE)
-        clock->first_pts = pts;
+    if (!is_reasonable(clock->first_pts) && is_reasonable(pts))
+        clock->first_pts = pts - clock->end_ticks; /* frames before it may have had no time */
     if (is_reasonable(pts) && is_reasonable(clock->first_pts))
         ticks = pts - clock->first_pts;
     int64_t time_ns = weir__ticks_ns(ticks, clock->time_base);

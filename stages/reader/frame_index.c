@@ -87,18 +87,21 @@ static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
     return length_ns >= 0 && length_ns < max;
 }
 
-/* Is a frame that is decoded before a keyframe shown after it? The decoder returns it before, as at a join whose times
-   overlap. */
+/* Is a frame that is decoded before a keyframe shown after one that is decoded from there on? The decoder returns it before,
+   as at a join whose times overlap. */
 static bool overlaps_keyframe(const weir_index *index)
 {
     enum { SHOWN_KEY = WEIR_PACKET_KEY | WEIR_PACKET_SHOWN };
-    int64_t highest = INT64_MIN;
-    for (size_t i = 0; i < index->num_packets; i++) {
-        const weir_packet_entry *packet = &index->packets[i];
-        if ((packet->flags & SHOWN_KEY) == SHOWN_KEY && packet->pts < highest)
+    size_t num_shown = 0;
+    uint32_t latest = 0; /* packet of the first num_shown frames */
+    for (uint32_t i = 0; i < index->num_packets; i++) {
+        unsigned flags = index->packets[i].flags;
+        if ((flags & SHOWN_KEY) == SHOWN_KEY && num_shown > 0 && latest >= i)
             return true;
-        if (packet->flags & WEIR_PACKET_SHOWN)
-            highest = FFMAX(highest, packet->pts);
+        if (flags & WEIR_PACKET_SHOWN) {
+            latest = FFMAX(latest, index->frames[num_shown]);
+            num_shown++;
+        }
     }
     return false;
 }
