@@ -425,6 +425,15 @@ static void check_referee(const char *path, const weir_frames *all)
     }
 }
 
+/* MP4 has no duration of the last frame where the rate varies: FFmpeg guesses it from its probe, which weir does without. Then
+   the last frame may be shown for one instant more or less. */
+static bool is_end_guessed;
+
+static bool is_right_number(size_t got, size_t wanted)
+{
+    return got == wanted || (is_end_guessed && got + 1 >= wanted && wanted + 1 >= got);
+}
+
 static void check_rate(const char *path, weir_sampling sampling, const char *trim)
 {
     static shot shots[MAX_FRAMES];
@@ -435,12 +444,12 @@ static void check_rate(const char *path, weir_sampling sampling, const char *tri
     if (num == MAX_FRAMES)
         return;
     weir_frames *got = try_frames(path, sampling, &error);
-    if (!got && num == 0 && error.status == WEIR_ENOTFOUND)
+    if (!got && num <= is_end_guessed && error.status == WEIR_ENOTFOUND)
         return;
-    if (!got || got->num_frames != num)
+    if (!got || !is_right_number(got->num_frames, num))
         fail_msg("%s: %s: %u frames, ffmpeg gives %zu. %s", what_is_tried, filter, got ? got->num_frames : 0, num,
                  error.message);
-    for (size_t i = 0; i < num; i++)
+    for (size_t i = 0; i < num && i < got->num_frames; i++)
         if (sum_bytes(got->data + i * got->frame_bytes, got->frame_bytes) != shots[i].sum)
             fail_msg("%s: %s: frame %zu is not ffmpeg's", what_is_tried, filter, i);
     weir_frames_free(got);
@@ -514,6 +523,8 @@ static bool try_case(uint64_t number, uint64_t seed)
     recipe r = draw_recipe(&state);
     describe(&r, number);
     what_is_tried = r.text;
+    bool is_mp4 = r.container->options != NULL;
+    is_end_guessed = is_mp4 && (r.is_uneven || r.part == JOINED);
     bool is_made = make_clip(&r, path);
     /* FFmpeg before 6.1 shows the frames of these that an edit list hides */
     bool shows_hidden = strcmp(r.codec, "av1") == 0 || strcmp(r.codec, "mjpeg") == 0;
@@ -536,10 +547,12 @@ TEST_CASE(every_way_to_ask_gives_the_same_frames_and_times)
     printf("WEIR_CLOCK_SEED=%" PRIu64 "\n", seed);
     if (only != UINT64_MAX) {
         try_case(only, seed);
+        is_end_guessed = false;
         return;
     }
     for (; end_ns ? (uint64_t)weir_clock_ns() - start_ns < end_ns : number < num_cases; number++)
         num_used += try_case(number, seed);
+    is_end_guessed = false;
     fprintf(stderr, "clock %" PRIu64 " of %" PRIu64 " clips\n", num_used, number);
     assert_true(num_used > 0);
 }

@@ -30,7 +30,7 @@ const option_row video_rows[] = {
     { ROW("every", sampling.every, option_count), .excludes = "audio images at frames", .argument = "K",
       .help = "every K-th frame, starting with the first" },
     { ROW("rate", sampling.rate, sampling_rate), .excludes = "audio images at frames every", .argument = "R",
-      .help = "R frames a second (5, 29.97, 30000/1001), repeated or left out as needed" },
+      .help = "R frames a second (5, 29.97, 30000/1001), repeated or left out as by ffmpeg's filter fps" },
     { ROW("count", sampling.count, option_count), .excludes = "audio images at frames every rate", .argument = "N",
       .help = "N evenly spaced frames: the middles of N equal parts" },
     { ROW("random", sampling.random, option_count), .excludes = "audio images at frames every rate count",
