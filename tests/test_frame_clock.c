@@ -17,6 +17,8 @@
 
 enum { SECOND = 90000, FRAME = 3600 };
 
+static const AVRational unknown = { 0, 1 }, milliseconds = { 1, 1000 };
+
 /* ---- packets ------------------------------------------------------------------------------------------------- */
 
 static weir_packet_clock transport_clock(void)
@@ -119,6 +121,70 @@ TEST_CASE(after_a_seek_a_time_is_not_a_restart)
     assert_int_equal(clock.num_restarts, 0);
 }
 
+/* A packet without a time of decoding takes its duration all the same. */
+TEST_CASE(a_missing_time_does_not_hide_a_restart)
+{
+    weir_packet_clock clock = transport_clock();
+    AVPacket *packet = av_packet_alloc();
+    assert_non_null(packet);
+    assert_int_equal(run_clock(&clock, 50 * SECOND, FRAME), 50 * SECOND);
+    packet->duration = FRAME;
+    weir__packet_clock_run(&clock, packet);
+    assert_true(packet->dts == AV_NOPTS_VALUE && packet->pts == AV_NOPTS_VALUE);
+    av_packet_free(&packet);
+    assert_int_equal(run_clock(&clock, 0, FRAME), 50 * SECOND + 2 * FRAME);
+    assert_int_equal(clock.num_restarts, 1);
+}
+
+/* The times of a recording that began before the wrap are moved until the first one after it, and no longer. */
+TEST_CASE(times_before_a_wrap_are_moved_once)
+{
+    const int64_t wrap = INT64_C(1) << 33;
+    weir_packet_clock clock = transport_clock();
+    clock.start_us = 0;
+    assert_int_equal(run_clock(&clock, wrap - FRAME, 0), -FRAME);
+    assert_int_equal(run_clock(&clock, 0, 0), 0);
+    assert_true(clock.is_wrap_checked);
+    assert_int_equal(run_clock(&clock, wrap - FRAME, 0), 0); /* a jump: the clock goes on */
+}
+
+/* ---- decoded frames ------------------------------------------------------------------------------------------ */
+
+TEST_CASE(frames_without_a_time_go_on_by_their_duration)
+{
+    static const struct {
+        int64_t pts, wanted_pts, ticks;
+    } frames[] = {
+        { AV_NOPTS_VALUE, AV_NOPTS_VALUE, 0 },
+        { 1100, 1100, 40 }, /* the first one was 40 earlier */
+        { AV_NOPTS_VALUE, 1140, 80 },
+        { 1120, 1120, 80 }, /* back: as it is stored, and in order */
+        { 1300, 1300, 240 },
+        { AV_NOPTS_VALUE, 1340, 280 },
+    };
+    AVFormatContext *format = avformat_alloc_context();
+    AVStream *stream = format ? avformat_new_stream(format, NULL) : NULL;
+    AVFrame *frame = av_frame_alloc();
+    weir_frame_clock clock;
+    assert_true(stream && frame);
+    stream->time_base = milliseconds;
+    stream->avg_frame_rate = (AVRational){ 25, 1 };
+    weir__frame_clock_begin(&clock, stream);
+    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+        frame->best_effort_timestamp = frames[i].pts;
+        weir__frame_clock_add(&clock, frame);
+        assert_int_equal(clock.pts, frames[i].wanted_pts);
+        assert_int_equal(clock.ticks, frames[i].ticks);
+        assert_int_equal(clock.end_ticks, frames[i].ticks + 40);
+        assert_true(clock.has_end);
+    }
+    clock.rate = (AVRational){ 0, 1 };
+    weir__frame_clock_add(&clock, frame);
+    assert_false(clock.has_end);
+    av_frame_free(&frame);
+    avformat_free_context(format);
+}
+
 /* ---- hidden packets ------------------------------------------------------------------------------------------ */
 
 TEST_CASE(frames_of_hidden_packets_are_dropped_where_the_decoder_shows_them)
@@ -134,6 +200,9 @@ TEST_CASE(frames_of_hidden_packets_are_dropped_where_the_decoder_shows_them)
     }
     for (frame->pts = 2; frame->pts < 200; frame->pts++)
         assert_int_equal(weir__hidden_packets_take(&hidden, frame), frame->pts < 100);
+    assert_int_equal(hidden.num, 0);
+    frame->pts = 99; /* it was taken */
+    assert_false(weir__hidden_packets_take(&hidden, frame));
     packet->flags = AV_PKT_FLAG_DISCARD;
     assert_int_equal(weir__hidden_packets_add(&hidden, &others, packet), WEIR_OK);
     frame->pts = packet->pts;
@@ -144,8 +213,6 @@ TEST_CASE(frames_of_hidden_packets_are_dropped_where_the_decoder_shows_them)
 }
 
 /* ---- rounding ------------------------------------------------------------------------------------------------ */
-
-static const AVRational unknown = { 0, 1 }, milliseconds = { 1, 1000 };
 
 /* The times of num_frames frames of that duration, each rounded to the nearest tick. */
 static weir_timeline steady(size_t num_frames, AVRational frame, AVRational tick, AVRational rate)
