@@ -34,7 +34,8 @@ static const char *const questions[] = {
         "SELECT path, size_bytes, status, num_errors, num_missing,"
         " CASE WHEN status <> 0 THEN message ELSE num_errors || ' damaged packets, ' || num_missing"
         " || ' missing frames' END AS message"
-        " FROM clip WHERE (status <> 0 OR num_errors > 0 OR num_missing > 0) AND (%s) GROUP BY identity ORDER BY identity",
+        " FROM clip WHERE (status <> 0 OR num_errors > 0 OR num_missing > 0) AND (%s) GROUP BY identity ORDER BY "
+        "identity",
     [WEIR_DATASET_CLIPS] =
         ("SELECT number, path, label, start, end, size_bytes, codec, width, height, duration, num_frames,"
          " num_keyframes, num_errors, num_missing, status, message FROM clip WHERE %s ORDER BY identity, occurrence"),

@@ -24,14 +24,15 @@ extern "C" {
 /* The numbers are those of DLPack's DLDeviceType, except that the host has 0 here and 1 (kDLCPU) there: see
    weir_memory_dlpack_type(). */
 typedef enum weir_memory_kind {
-    WEIR_MEMORY_HOST = 0,          /* of the C library, or mapped (kDLCPU) */
-    WEIR_MEMORY_CUDA = 2,          /* of a CUDA device (kDLCUDA) */
-    WEIR_MEMORY_CUDA_HOST = 3,     /* of the host, pinned for CUDA (kDLCUDAHost) */
-    WEIR_MEMORY_ROCM = 10,         /* of a ROCm device (kDLROCM) */
-    WEIR_MEMORY_ROCM_HOST = 11,    /* of the host, pinned for ROCm (kDLROCMHost) */
-    WEIR_MEMORY_OTHER = 12,        /* of a device that has no kind here (kDLExtDev) */
-    WEIR_MEMORY_CUDA_MANAGED = 13, /* moved by CUDA between host and device (kDLCUDAManaged) */
-    WEIR_MEMORY_ONEAPI = 14,       /* of a oneAPI device (kDLOneAPI) */
+    WEIR_MEMORY_HOST = 0,             /* of the C library, or mapped (kDLCPU) */
+    WEIR_MEMORY_CUDA = 2,             /* of a CUDA device (kDLCUDA) */
+    WEIR_MEMORY_CUDA_HOST = 3,        /* of the host, pinned for CUDA (kDLCUDAHost) */
+    WEIR_MEMORY_ROCM = 10,            /* of a ROCm device (kDLROCM) */
+    WEIR_MEMORY_ROCM_HOST = 11,       /* of the host, pinned for ROCm (kDLROCMHost) */
+    WEIR_MEMORY_OTHER = 12,           /* of a device that has no kind here (kDLExtDev) */
+    WEIR_MEMORY_CUDA_MANAGED = 13,    /* moved by CUDA between host and device (kDLCUDAManaged) */
+    WEIR_MEMORY_ONEAPI = 14,          /* of a oneAPI device (kDLOneAPI) */
+    WEIR_MEMORY_UNKNOWN = 0x7fffffff, /* of a number that DLPack does not have */
 } weir_memory_kind;
 
 /* Where values are. All-zero is the host's memory. */
@@ -56,12 +57,12 @@ static inline int32_t weir_memory_dlpack_type(weir_memory memory)
     return memory.kind == WEIR_MEMORY_HOST ? 1 : (int32_t)memory.kind;
 }
 
-/* The other direction. What DLPack numbers and weir does not know has an unknown kind. */
+/* The other direction. A kind that DLPack numbers and weir does not know keeps its number. */
 static inline weir_memory weir_memory_of_dlpack(int32_t type, int32_t device_id)
 {
     weir_memory memory = { WEIR_MEMORY_HOST, device_id };
     if (type != 1)
-        memory.kind = type ? (weir_memory_kind)type : (weir_memory_kind)-1;
+        memory.kind = type > 1 ? (weir_memory_kind)type : WEIR_MEMORY_UNKNOWN;
     return memory;
 }
 

@@ -38,7 +38,7 @@ typedef struct weir_image_config {
     size_t decoder_size;
     const weir_picture_config *picture;
     size_t picture_size;
-    uint64_t max_file_bytes; /* of a path or URL, which is read into memory (0 = 256 MiB) */
+    uint64_t max_file_bytes;   /* of a path or URL, which is read into memory (0 = 256 MiB) */
     weir_allocator *allocator; /* as in weir_video_config */
 } weir_image_config;
 
