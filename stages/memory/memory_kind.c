@@ -47,3 +47,19 @@ int weir_memory_check(weir_memory memory, const char *who, weir_error *error)
                           "host first",
                           who ? who : "weir", weir_memory_kind_name(memory.kind), (int)memory.device);
 }
+
+/* kDLCPU */
+enum { DLPACK_HOST = 1 };
+
+int32_t weir_memory_dlpack_type(weir_memory memory)
+{
+    return memory.kind == WEIR_MEMORY_HOST ? DLPACK_HOST : (int32_t)memory.kind;
+}
+
+weir_memory weir_memory_of_dlpack(int32_t type, int32_t device_id)
+{
+    weir_memory memory = { WEIR_MEMORY_HOST, device_id };
+    if (type != DLPACK_HOST)
+        memory.kind = type > DLPACK_HOST ? (weir_memory_kind)type : WEIR_MEMORY_UNKNOWN;
+    return memory;
+}

@@ -52,19 +52,10 @@ WEIR_API bool weir_memory_is_accessible(weir_memory memory);
 WEIR_API int weir_memory_check(weir_memory memory, const char *who, weir_error *error);
 
 /* DLPack's DLDeviceType of it; its device_id is memory.device. */
-static inline int32_t weir_memory_dlpack_type(weir_memory memory)
-{
-    return memory.kind == WEIR_MEMORY_HOST ? 1 : (int32_t)memory.kind;
-}
+WEIR_API int32_t weir_memory_dlpack_type(weir_memory memory);
 
 /* The other direction. A kind that DLPack numbers and weir does not know keeps its number. */
-static inline weir_memory weir_memory_of_dlpack(int32_t type, int32_t device_id)
-{
-    weir_memory memory = { WEIR_MEMORY_HOST, device_id };
-    if (type != 1)
-        memory.kind = type > 1 ? (weir_memory_kind)type : WEIR_MEMORY_UNKNOWN;
-    return memory;
-}
+WEIR_API weir_memory weir_memory_of_dlpack(int32_t type, int32_t device_id);
 
 /* ---- allocators ---------------------------------------------------------------------------------------------------- */
 
