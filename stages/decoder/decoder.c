@@ -424,6 +424,9 @@ static void note_source(weir_decoder *decoder)
 /* Counts damage that loses a packet or a frame, but not the file. Out of memory is not damage. */
 static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
+    int rc = weir__input_user_failure(&decoder->input, error);
+    if (rc != WEIR_OK)
+        return rc;
     if (averror == AVERROR(ENOMEM))
         return weir__ffmpeg_error(error, averror, "cannot decode");
     if (is_decoder_stopped(decoder) || averror == AVERROR_EXIT)

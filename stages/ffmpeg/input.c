@@ -430,10 +430,12 @@ int weir__input_error(const weir_input *input, int averror)
 static int make_avio(weir_input *input, weir_error *error)
 {
     uint8_t *buffer = av_malloc(AVIO_BUFFER_BYTES);
-    bool is_memory = input->bytes;
     input->position = 0;
-    if (buffer && is_memory)
+    if (buffer && input->bytes)
         input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, input, memory_read, NULL, memory_seek);
+    else if (buffer && input->user)
+        input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, input->user, weir__user_file_read, NULL,
+                                         weir__user_file_seek);
     else if (buffer)
         input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, &input->file, weir__local_file_read, NULL,
                                          input->file.is_pipe ? NULL : weir__local_file_seek);
@@ -443,19 +445,28 @@ static int make_avio(weir_input *input, weir_error *error)
     return fail_input_memory(error);
 }
 
-/* Opens a path, URL or memory as input->avio. */
+static int open_stored(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
+{
+    int rc = input->member ? open_member(input, interrupt, error) : open_local(input, path, interrupt, error);
+    return rc == WEIR_OK ? check_empty(&input->file, error) : rc;
+}
+
+/* Opens a path, URL, memory or the program's file as input->avio. */
 static int open_bytes(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
 {
     if (input->bytes && input->bytes->size_bytes == 0)
         return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "cannot open: the file is empty");
-    int rc = input->bytes    ? WEIR_OK
-             : input->member ? open_member(input, interrupt, error)
-                             : open_local(input, path, interrupt, error);
+    int rc = input->bytes  ? WEIR_OK
+             : input->user ? weir__user_file_rewind(input->user, error)
+                           : open_stored(input, path, interrupt, error);
     if (rc == WEIR_SKIP)
         return open_url(input, path, interrupt, error);
-    if (rc == WEIR_OK && !input->bytes)
-        rc = check_empty(&input->file, error);
     return rc == WEIR_OK ? make_avio(input, error) : rc;
+}
+
+int weir__input_user_failure(const weir_input *input, weir_error *error)
+{
+    return input->user ? weir__user_file_failure(input->user, error) : WEIR_OK;
 }
 
 void weir__input_close(weir_input *input)
@@ -524,7 +535,10 @@ static bool is_archive_name(const char *path)
 
 static int fail_container(const weir_input *input, const char *path, int averror, weir_error *error)
 {
-    bool is_file = !input->bytes && !input->member;
+    bool is_file = !input->bytes && !input->member && !input->user;
+    int rc = weir__input_user_failure(input, error);
+    if (rc != WEIR_OK)
+        return rc;
     if (is_file && averror == AVERROR_INVALIDDATA && is_archive_name(path))
         return weir_error_set(error, WEIR_EDATA, averror,
                               "cannot open: unknown format; for a tar archive use weir_tar_read, or --tar of weir "

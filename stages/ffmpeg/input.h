@@ -21,6 +21,7 @@
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/ffmpeg/input_rules.h"
 #include "stages/ffmpeg/local_file.h"
+#include "stages/ffmpeg/user_file.h"
 
 /* Which version of a file a URL leads to, as far as its server says. */
 typedef struct weir_url_version {
@@ -31,6 +32,7 @@ typedef struct weir_url_version {
 typedef struct weir_input {
     /* of the next file to open; must not change while it is open */
     const weir_bytes *bytes;         /* NULL = the path is opened */
+    weir_user_file *user;            /* the program reads it, and can seek; NULL = the path or the bytes are opened */
     const weir_entry *member;        /* of an archive, which the path names; NULL = none */
     const weir_input_config *config; /* a whole copy; headers and redirections are no data of a URL */
     bool is_read_again;              /* it may be opened again: the data of a pipe is kept */
@@ -94,6 +96,10 @@ int weir__input_open(weir_input *input, const char *path, AVIOInterruptCB interr
    *bytes; or the failure with *error filled: WEIR_ELIMIT if it is larger than max_bytes. */
 int weir__input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
                      weir_bytes **bytes, weir_error *error);
+
+/* After a failure to read: was it the program's function? Then fills *error, and returns its status; WEIR_OK = it was
+   not. */
+int weir__input_user_failure(const weir_input *input, weir_error *error);
 
 /* What a failure to read means: AVERROR_EOF at the end of a file whose size an HTTP/1.0 server did not send,
    AVERROR(ETIMEDOUT) if a URL sent no data for longer than the limit, else the same error. */

@@ -1,6 +1,6 @@
 /*
- * What decode stages take besides paths: files in memory, when the source has the bytes (also the output of the tar stage),
- * and items of a dataset.
+ * What decode stages and readers take besides paths: files in memory, when the source has the bytes (also the output of the tar
+ * stage), files that the program reads itself, and items of a dataset.
  */
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H
@@ -71,6 +71,30 @@ static inline void weir_bytes_free(weir_bytes *bytes)
 {
     weir_bytes_release(bytes, NULL);
 }
+
+/*
+ * A file that the program reads itself: a file-like object, another store. The functions are called on the thread that
+ * uses the reader, only during calls of the reader, and never two at once. A program that is stopped inside a function
+ * returns WEIR_ESTOPPED from it.
+ */
+typedef struct weir_file_functions {
+    void *self;
+
+    /* Reads up to num_bytes from the current position, which moves on. Returns the number of bytes, at least 1; 0 at the
+       end of the file; or a negative WEIR_E…, which fails the request. */
+    int64_t (*read)(void *self, uint8_t *data, size_t num_bytes);
+
+    /* Moves the position to that byte of the file, from 0 to its size. WEIR_OK, or a negative WEIR_E…. NULL = it cannot:
+       the file is read into memory first, up to weir_input_config.max_pipe_bytes. */
+    int (*seek)(void *self, int64_t position);
+
+    /* The size of the file in bytes; 0 = unknown: containers whose header is at their end cannot be opened then, unless
+       seek is NULL. */
+    int64_t size_bytes;
+
+    /* The last call, when the reader is freed or could not be opened. NULL = none. */
+    void (*close)(void *self);
+} weir_file_functions;
 
 /* -- an item of a dataset: a path, and what the dataset knows about the file -- */
 
