@@ -17,7 +17,7 @@
 #include "stages/image/image_stage.h"
 #include "stages/isolate/isolated_config.h"
 #include "stages/reader/sampling_fields.h"
-#include "stages/video/video_stage.h"
+#include "stages/reader/video_config.h"
 
 static const struct_rules *const tables[] = { &weir__input_fields,       &weir__decoder_fields, &weir__picture_fields,
                                               &weir__sampling_fields,    &weir__video_fields,   &weir__image_fields,

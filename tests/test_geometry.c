@@ -36,7 +36,7 @@
 #include "stages/batch/convert.h"
 #include "stages/scale/rotate.h"
 #include "stages/scale/scaler.h"
-#include "stages/video/filter_graph.h"
+#include "stages/picture/filter_graph.h"
 #include "tests/clips.h"
 #include "tests/fenced.h"
 

@@ -27,7 +27,7 @@
 #include "stages/isolate/message_rules.h"
 #include "stages/isolate/sandbox.h"
 #include "stages/scale/scaler.h"
-#include "stages/video/video_stage.h"
+#include "stages/reader/video_config.h"
 #include "tests/clips.h"
 
 static const char broken_answer[] = "WEIR_TEST_BROKEN_ANSWER"; /* set for a worker program that answers so */

@@ -20,7 +20,7 @@
 #include "stages/scale/rotate.h"
 #include "stages/scale/scale_kernels.h"
 #include "stages/scale/scaler.h"
-#include "stages/video/filter_graph.h"
+#include "stages/picture/filter_graph.h"
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 

@@ -17,10 +17,10 @@
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/image/image_stage.h"
 #include "stages/memory/block_pool.h"
+#include "stages/picture/frame_buffer.h"
+#include "stages/reader/picture_reader.h"
 #include "stages/scale/rotate.h"
 #include "stages/scale/scaler.h"
-#include "stages/video/frame_buffer.h"
-#include "stages/video/video_stage.h"
 
 typedef struct image_worker {
     weir_decoder decoder;

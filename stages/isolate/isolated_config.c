@@ -13,7 +13,7 @@
 #include "stages/audio/audio_stage.h"
 #include "stages/config/input_fields.h"
 #include "stages/image/image_stage.h"
-#include "stages/video/video_stage.h"
+#include "stages/reader/video_config.h"
 
 const weir_op *const weir__isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
 

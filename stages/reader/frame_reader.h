@@ -29,12 +29,14 @@ typedef enum weir_frame_reader_way {
 typedef struct weir_frame_reader {
     /* immutable after init */
     weir_decoder *decoder;
-    const weir_sampling *sampling;
     uint64_t seed;
     uint64_t max_frames;
     int64_t max_duration_ns;
     size_t max_cached_bytes; /* limit of the packet cache; larger files are read twice */
     int64_t far_bytes;       /* seek only if it saves reading this much */
+
+    /* of the next file to open: which frames; borrowed until the close */
+    const weir_sampling *sampling;
 
     /* of the next file to open: its packet table (packet_table.h), from the dataset's index; borrowed until the
        close. NULL = unknown */

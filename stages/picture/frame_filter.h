@@ -2,8 +2,8 @@
  * The step between the decoder and the scaler: rotates pictures and applies the user's filter, if any. Internal. One
  * thread at a time for each.
  */
-#ifndef STAGES_VIDEO_FRAME_FILTER_H
-#define STAGES_VIDEO_FRAME_FILTER_H
+#ifndef STAGES_PICTURE_FRAME_FILTER_H
+#define STAGES_PICTURE_FRAME_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,11 +13,11 @@
 #include <weir/picture_config.h>
 #include <weir/status.h>
 
+#include "stages/picture/filter_graph.h"
 #include "stages/scale/rotate.h"
-#include "stages/video/filter_graph.h"
 
 typedef struct weir_frame_filter {
-    /* immutable after init; all-zero rotates, without a filter */
+    /* of the file; all-zero rotates, without a filter */
     bool is_coded;      /* no rotation */
     weir_filter filter; /* its description may be NULL */
 
@@ -31,8 +31,8 @@ typedef struct weir_frame_filter {
     bool is_ended;      /* the input has ended */
 } weir_frame_filter;
 
-/* As configured; the configuration must outlive it. */
-void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_picture_config *picture);
+/* Begins a file, as configured; the configuration lives until the next reset. */
+void weir__frame_filter_begin(weir_frame_filter *frame_filter, const weir_picture_config *picture);
 
 /* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs;
    NULL marks the end. Only after weir__frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error

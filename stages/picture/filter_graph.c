@@ -1,5 +1,5 @@
 /* Put and get work as in libavfilter; this file adds the graph and our errors. */
-#include "stages/video/filter_graph.h"
+#include "stages/picture/filter_graph.h"
 
 #include <inttypes.h>
 #include <stdio.h>

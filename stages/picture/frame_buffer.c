@@ -3,7 +3,7 @@
  * copying. Reserved memory costs nothing until it is written, so the header's frame count is used as the first size,
  * within bounds: it may be wrong. Blocks of a program's allocator cannot grow: a larger one gets a copy.
  */
-#include "stages/video/frame_buffer.h"
+#include "stages/picture/frame_buffer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,12 +1,14 @@
 /* With a filter all frames go through it; without one a frame is passed on as it is, or rotated, and never copied. */
-#include "stages/video/frame_filter.h"
+#include "stages/picture/frame_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void weir__frame_filter_init(weir_frame_filter *frame_filter, const weir_picture_config *picture)
+void weir__frame_filter_begin(weir_frame_filter *frame_filter, const weir_picture_config *picture)
 {
-    *frame_filter = (weir_frame_filter){ .is_coded = picture->no_autorotate, .filter.description = picture->filter };
+    weir__frame_filter_reset(frame_filter);
+    frame_filter->is_coded = picture->no_autorotate;
+    frame_filter->filter.description = picture->filter;
 }
 
 int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,

@@ -1,6 +1,6 @@
 /* Builds a weir_frames frame by frame. Internal. One thread at a time. */
-#ifndef STAGES_VIDEO_FRAME_BUFFER_H
-#define STAGES_VIDEO_FRAME_BUFFER_H
+#ifndef STAGES_PICTURE_FRAME_BUFFER_H
+#define STAGES_PICTURE_FRAME_BUFFER_H
 
 #include <weir/status.h>
 #include <weir/video.h>

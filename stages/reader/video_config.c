@@ -1,18 +1,14 @@
-/* The decode stage's options: which can be combined, and what 0 means. */
-#include "stages/video/video_stage.h"
-
-#include <stdlib.h>
-
-#include <weir/struct_copy.h>
+/* Which options can be combined, and what 0 means. */
+#include "stages/reader/video_config.h"
 
 #include "stages/config/decoder_fields.h"
 #include "stages/config/input_fields.h"
 #include "stages/config/picture_fields.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/memory/block_pool.h"
+#include "stages/picture/filter_graph.h"
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/sampling_fields.h"
-#include "stages/video/filter_graph.h"
 
 #define VIDEO_FIELDS(FIELD, type) \
     FIELD(type, input, CONFIG, &weir__input_fields, input_size) \
@@ -65,26 +61,6 @@ static int check_filter(const weir_video_config *video, weir_error *error)
     return weir__filter_check(filter, error);
 }
 
-static int audio_init(weir_video_config *video, weir_error *error)
-{
-    if (!video->audio)
-        return WEIR_OK;
-    if (video->audio_size == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "audio is given, but audio_size is 0: pass sizeof *audio");
-    weir_audio_config *own = malloc(sizeof *own);
-    if (!own)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int rc = weir_struct_copy(own, sizeof *own, video->audio, video->audio_size, "weir_audio_config", error);
-    own->input = NULL;
-    if (rc == WEIR_OK)
-        rc = weir_audio_decode.config_init(own, error);
-    if (rc == WEIR_OK)
-        video->audio = own;
-    else
-        free(own);
-    return rc;
-}
-
 static int own_configs(weir_video_config *video, weir_error *error)
 {
     int rc = weir__input_config_own(&video->input, &video->input_size, error);
@@ -125,13 +101,8 @@ int weir__video_config_check(weir_video_config *video, weir_error *error)
     rc = check_filter(video, error);
     if (rc == WEIR_OK)
         rc = weir__allocator_use(video->allocator, "decode", error);
-    if (rc != WEIR_OK)
-        goto no_allocator;
-    rc = audio_init(video, error);
     if (rc == WEIR_OK)
         return WEIR_OK;
-    weir_allocator_free(video->allocator);
-no_allocator:
     weir__sampling_free(&video->sampling);
 no_sampling:
     free_configs(video);
@@ -142,8 +113,5 @@ void weir__video_config_free(weir_video_config *video)
 {
     weir__sampling_free(&video->sampling);
     free_configs(video);
-    if (video->audio)
-        weir_audio_decode.config_free((void *)(uintptr_t)video->audio);
-    free((void *)(uintptr_t)video->audio);
     weir_allocator_free(video->allocator);
 }

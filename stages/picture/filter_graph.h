@@ -3,8 +3,8 @@
  * for each filter. The graph is created for the first picture, and again when the size or format changes; pictures
  * buffered in the old graph are lost then, as in the ffmpeg program.
  */
-#ifndef STAGES_VIDEO_FILTER_GRAPH_H
-#define STAGES_VIDEO_FILTER_GRAPH_H
+#ifndef STAGES_PICTURE_FILTER_GRAPH_H
+#define STAGES_PICTURE_FILTER_GRAPH_H
 
 #include <stdint.h>
 
@@ -14,7 +14,7 @@
 #include <weir/status.h>
 
 typedef struct weir_filter {
-    /* immutable after init */
+    /* until the reset */
     const char *description; /* "crop=100:100,hflip"; the caller's */
 
     /* of the graph; NULL = none yet */

@@ -1,0 +1,86 @@
+/*
+ * The core of the video stage and of weir_video_reader: a file and a request in, results (weir_frames) out. The frame reader
+ * gives decoded frames; the frame filter makes pictures of them, which may be more or fewer; these are scaled into a result.
+ * Knows no pipeline. Internal. One thread at a time for each reader.
+ *
+ * States: closed ─ open() ─▶ a request ─ chunk() WEIR_MORE ─▶ the same request ─ chunk() WEIR_OK or a failure ─▶ ended
+ * ─ close() ─▶ closed. Every call between open() and the end is between enter() and leave(), which take FFmpeg's log.
+ */
+#ifndef STAGES_READER_PICTURE_READER_H
+#define STAGES_READER_PICTURE_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/video.h>
+
+#include "stages/decoder/decoder.h"
+#include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/picture/frame_buffer.h"
+#include "stages/picture/frame_filter.h"
+#include "stages/reader/frame_reader.h"
+#include "stages/scale/scaler.h"
+
+/* What a request asks for; what it points to must live until the request has ended. */
+typedef struct weir_picture_request {
+    const weir_sampling *sampling;      /* checked */
+    const weir_picture_config *picture; /* checked, a whole copy */
+    uint64_t number;                    /* with the seed, for random frames */
+    uint32_t chunk_frames;              /* (0 = one result) */
+} weir_picture_request;
+
+typedef struct weir_picture_reader {
+    /* immutable after init */
+    const weir_video_config *config; /* checked; only its limits, seed and rules for damage are used */
+
+    weir_decoder decoder; /* decoder.input: what is opened, set by the caller before open() */
+    weir_frame_reader frames;
+    weir_frame_filter frame_filter;
+    weir_scaler scaler;
+    weir_ffmpeg_log log;
+
+    /* of the request; kept between its chunks */
+    weir_picture_request wanted;
+    uint64_t num_frames;     /* from the frame reader, repeats included */
+    uint64_t num_corrupt;    /* pictures with concealed errors */
+    uint64_t num_log_errors; /* FFmpeg's error lines, in earlier calls */
+    int source_width;        /* of the first frame */
+    int source_height;
+    const AVFrame *picture; /* the next one of a result; NULL = none yet */
+    int64_t pts;            /* its time */
+    uint64_t num_pictures;  /* so far, this one included */
+    int width;              /* of the results; 0 = unknown yet */
+    int height;
+    uint64_t num_done; /* pictures in the chunks so far */
+} weir_picture_reader;
+
+/* *reader must be all-zero. should_stop and on_frame are those of weir_decoder; the config lives as long as the reader.
+   WEIR_OK; or WEIR_ENOMEM, and nothing is to be freed. */
+int weir__picture_reader_init(weir_picture_reader *reader, const weir_video_config *config,
+                              bool (*should_stop)(void *self), void (*on_frame)(void *self), void *self);
+
+/* The label and the path of the file, for the log, until leave(). */
+void weir__picture_reader_enter(weir_picture_reader *reader, const char *label, const char *path);
+void weir__picture_reader_leave(weir_picture_reader *reader);
+
+/* Opens the path, or what decoder.input says, and begins the request. frames.table may be set before. The path is
+   borrowed until close(). WEIR_OK, or the failure with *error filled. Afterwards close(), whatever the result. */
+int weir__picture_reader_open(weir_picture_reader *reader, const char *path, const weir_picture_request *wanted,
+                              weir_error *error);
+
+/* The next result of the request. WEIR_OK: it is the last one. WEIR_MORE: it is not. The caller frees *frames. Or a
+   failure with *error filled, which ends the request. */
+int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames, weir_error *error);
+
+/* Ends the request, and closes the file. Also if it is closed. */
+void weir__picture_reader_close(weir_picture_reader *reader);
+
+void weir__picture_reader_free(weir_picture_reader *reader);
+
+/* Stores in the result which stream its pictures come from, and their coded size. */
+void weir__video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames);
+
+/* Did the decoder conceal errors in it? */
+bool weir__video_is_corrupt(const AVFrame *frame);
+
+#endif

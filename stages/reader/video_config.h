@@ -1,0 +1,17 @@
+/* weir_video_config, of the video stage and of readers; its sound is the stage's. Internal. Any thread. */
+#ifndef STAGES_READER_VIDEO_CONFIG_H
+#define STAGES_READER_VIDEO_CONFIG_H
+
+#include <weir/video.h>
+
+#include "common/sibling.h"
+#include "stages/config/field_rules.h"
+
+WEIR_SIBLING_API extern const struct_rules weir__video_fields;
+
+/* Checks the options, fills in defaults, copies what they point to except audio, and installs FFmpeg's log callback. WEIR_OK, or the
+   failure with *error filled and nothing to free. */
+int weir__video_config_check(weir_video_config *video, weir_error *error);
+void weir__video_config_free(weir_video_config *video);
+
+#endif
