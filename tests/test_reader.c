@@ -109,7 +109,9 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
     *taken = (film){ 0 };
     assert_int_equal(weir__sampling_init(&sampling, NULL), WEIR_OK);
     assert_int_equal(weir__decoder_init(&decoder), WEIR_OK);
-    int rc = weir__frame_reader_open(&reader, path, how->seq, error);
+    int rc = weir__frame_reader_open(&reader, path, error);
+    if (rc == WEIR_OK)
+        rc = weir__frame_reader_select(&reader, how->seq, error);
     while (rc == WEIR_OK && (rc = weir__frame_reader_next(&reader, error)) == WEIR_OK) {
         shot one = { .hash = hash_frame(decoder.frame), .pts = weir__frame_reader_pts(&reader) };
         for (unsigned i = 0; i < reader.num_repeats; i++)

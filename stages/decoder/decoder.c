@@ -421,6 +421,12 @@ static void note_source(weir_decoder *decoder)
     snprintf(cost->codec, sizeof cost->codec, "%s", avcodec_get_name(parameters->codec_id));
 }
 
+void weir__decoder_begin_cost(weir_decoder *decoder)
+{
+    decoder->cost = (weir_decode_cost){ 0 };
+    note_source(decoder);
+}
+
 /* Counts damage that loses a packet or a frame, but not the file. Out of memory is not damage. */
 static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
@@ -521,6 +527,8 @@ int weir__decoder_open(weir_decoder *decoder, const char *path, weir_error *erro
     int64_t start_ns = weir_clock_ns() - decoder->cost.demux_ns;
     int rc = open_stream(decoder, path, &codec, error);
     if (rc == WEIR_OK)
+        rc = weir__input_user_failure(&decoder->input, error);
+    if (rc == WEIR_OK)
         rc = check_size(decoder, error);
     if (rc == WEIR_OK)
         rc = open_codec(decoder, codec, error);
@@ -539,11 +547,13 @@ int weir__decoder_read(weir_decoder *decoder, weir_error *error)
         av_packet_free(&decoder->first);
         return WEIR_OK;
     }
-    int rc = read_packet(decoder);
-    if (rc >= 0)
-        return WEIR_OK;
-    rc = rc == AVERROR_EOF ? WEIR_OK : note_damage(decoder, rc, error);
-    return rc == WEIR_OK ? WEIR_EOF : rc;
+    int averror = read_packet(decoder);
+    int rc = weir__input_user_failure(&decoder->input, error); /* demuxers may return a part of a packet */
+    if (rc == WEIR_OK && averror < 0 && averror != AVERROR_EOF)
+        rc = note_damage(decoder, averror, error);
+    if (rc != WEIR_OK)
+        av_packet_unref(decoder->packet);
+    return rc == WEIR_OK && averror < 0 ? WEIR_EOF : rc;
 }
 
 int weir__decoder_unread(weir_decoder *decoder, weir_error *error)

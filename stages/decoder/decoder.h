@@ -103,6 +103,9 @@ uint32_t weir__decoder_stream_number(const weir_decoder *decoder);
 /* For a file without output: fills *error with the reason, or with `empty` if none is known. Returns the status. */
 int weir__decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error);
 
+/* From here on decoder->cost is that of another request to the open file. */
+void weir__decoder_begin_cost(weir_decoder *decoder);
+
 /* Closes the file; the decoder is ready for the next. */
 void weir__decoder_close(weir_decoder *decoder);
 

@@ -2,6 +2,7 @@
 #include "stages/ffmpeg/user_file.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 
 #include <libavformat/avio.h>
 #include <libavutil/error.h>
@@ -40,8 +41,9 @@ static int64_t move_user_file(weir_user_file *file, int64_t position)
 
 int weir__user_file_rewind(weir_user_file *file, weir_error *error)
 {
+    bool is_there = file->position == 0 && file->failure == WEIR_OK; /* after a failure nobody knows where it is */
     file->failure = WEIR_OK;
-    if (file->position == 0 || move_user_file(file, 0) == 0)
+    if (is_there || move_user_file(file, 0) == 0)
         return WEIR_OK;
     return weir__user_file_failure(file, error);
 }

@@ -10,7 +10,7 @@
 
 typedef struct weir_user_file {
     weir_file_functions functions; /* read = NULL: none */
-    int64_t position;              /* of the next byte */
+    int64_t position;              /* of the next byte; -1 = unknown, until the first rewind */
     int failure;                   /* the program's first status that was not WEIR_OK, since the last rewind */
 } weir_user_file;
 

@@ -656,19 +656,59 @@ static int use_table(weir_frame_reader *reader, weir_error *error)
     return rc == WEIR_ENOMEM ? fail_reader_memory(error) : rc;
 }
 
-int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
+int weir__frame_reader_open(weir_frame_reader *reader, const char *path, weir_error *error)
 {
     reader->path = path;
-    bool is_plain = weir__sampling_is_plain(reader->sampling);
     int rc = open_file(reader, error);
     if (rc == WEIR_OK)
         weir__frame_clock_begin(&reader->clock, reader->decoder->stream);
-    if (rc != WEIR_OK || (is_plain && !can_look_ahead(reader)))
-        return rc;
+    return rc;
+}
+
+/* Makes the index: of the first packets if that is enough, else of all. */
+static int make_index(weir_frame_reader *reader, bool is_plain, weir_error *error)
+{
     if (is_plain)
-        rc = look_ahead(reader, reader->sampling->count, error);
-    else if (!reader->table || (rc = use_table(reader, error)) == WEIR_EDATA)
+        return look_ahead(reader, reader->sampling->count, error);
+    int rc = reader->table ? use_table(reader, error) : WEIR_EDATA;
+    if (rc == WEIR_EDATA)
         rc = scan_file(reader, error);
+    reader->is_whole = rc == WEIR_OK;
+    return rc;
+}
+
+/* What an earlier request has left, except the index and the cache. */
+static void forget_targets(weir_frame_reader *reader)
+{
+    for (size_t i = 0; i < reader->num_targets; i++)
+        reader->index.packets[packet_of(reader, i)].flags &= (uint8_t)~WEIR_PACKET_WANTED;
+    free(reader->targets);
+    reader->targets = NULL;
+    reader->num_targets = 0;
+    reader->next_target = 0;
+    reader->is_running = false;
+}
+
+bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_sampling *sampling)
+{
+    if (!reader->is_asked)
+        return true;
+    bool is_sound = reader->decoder->num_errors == 0 && reader->num_missing == 0 && !reader->is_last_resort;
+    return reader->is_whole && reader->way == WEIR_READER_INDEXED && is_sound && !weir__sampling_is_plain(sampling);
+}
+
+int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_error *error)
+{
+    bool is_plain = weir__sampling_is_plain(reader->sampling);
+    bool is_further = reader->is_asked;
+    int rc = WEIR_OK;
+    reader->is_asked = true;
+    if (is_plain && !can_look_ahead(reader))
+        return WEIR_OK;
+    if (is_further)
+        forget_targets(reader);
+    else
+        rc = make_index(reader, is_plain, error);
     if (rc == WEIR_OK && is_plain && reader->index.distrust)
         return reader->num_cached == reader->index.num_packets ? WEIR_OK : fail_reader_memory(error);
     if (rc == WEIR_OK)

@@ -35,7 +35,7 @@ typedef struct weir_frame_reader {
     size_t max_cached_bytes; /* limit of the packet cache; larger files are read twice */
     int64_t far_bytes;       /* seek only if it saves reading this much */
 
-    /* of the next file to open: which frames; borrowed until the close */
+    /* of the request, set before weir__frame_reader_select(); borrowed until the next one or the close */
     const weir_sampling *sampling;
 
     /* of the next file to open: its packet table (packet_table.h), from the dataset's index; borrowed until the
@@ -45,6 +45,8 @@ typedef struct weir_frame_reader {
 
     /* of the open file */
     const char *path; /* the caller's */
+    bool is_asked;    /* frames have been selected */
+    bool is_whole;    /* the index has all packets */
     weir_frame_reader_way way;
     weir_packet_clock packet_clock;
     weir_hidden_packets hidden; /* in the decoder */
@@ -79,9 +81,18 @@ typedef struct weir_frame_reader {
     unsigned num_repeats; /* how often it occurs in the result, at least once */
 } weir_frame_reader;
 
-/* Opens the file and selects the frames. The path is borrowed until the close; seq is the item's number. WEIR_OK, or
-   the failure with *error filled. Afterwards weir__frame_reader_close(), whatever the result. */
-int weir__frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error);
+/* Opens the file. The path is borrowed until the close. WEIR_OK, or the failure with *error filled. Afterwards
+   weir__frame_reader_close(), whatever the result. */
+int weir__frame_reader_open(weir_frame_reader *reader, const char *path, weir_error *error);
+
+/* Selects the frames of reader->sampling: the first request after the opening, or a further one, if
+   weir__frame_reader_can_select(); seq is the item's number. WEIR_OK, or the failure with *error filled, after which the
+   file must be closed. */
+int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_error *error);
+
+/* Can the open file answer a request with that sampling, as a file would that is opened anew? Otherwise it must be closed and
+   opened first. Also in the middle of a request, which ends then. */
+bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_sampling *sampling);
 
 /* WEIR_OK: reader->decoder->frame is the next one, to be used num_repeats times. WEIR_EOF: no more. Or a
    failure with *error filled. */

@@ -53,21 +53,14 @@ void weir__picture_reader_leave(weir_picture_reader *reader)
     reader->log.num_errors = 0;
 }
 
-int weir__picture_reader_open(weir_picture_reader *reader, const char *path, const weir_picture_request *wanted,
-                              weir_error *error)
+int weir__picture_reader_open(weir_picture_reader *reader, const char *path, weir_error *error)
 {
-    reader->wanted = *wanted;
-    reader->frames.sampling = wanted->sampling;
-    weir__frame_filter_begin(&reader->frame_filter, wanted->picture);
-    return weir__frame_reader_open(&reader->frames, path, wanted->number, error);
+    return weir__frame_reader_open(&reader->frames, path, error);
 }
 
-void weir__picture_reader_close(weir_picture_reader *reader)
+static void end_request(weir_picture_reader *reader)
 {
     weir__frame_filter_reset(&reader->frame_filter);
-    weir__frame_reader_close(&reader->frames);
-    weir__input_forget(&reader->decoder.input);
-    reader->decoder.cost = (weir_decode_cost){ 0 };
     reader->num_frames = 0;
     reader->num_corrupt = 0;
     reader->num_log_errors = 0;
@@ -76,6 +69,25 @@ void weir__picture_reader_close(weir_picture_reader *reader)
     reader->width = 0;
     reader->height = 0;
     reader->num_done = 0;
+}
+
+int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_request *wanted, weir_error *error)
+{
+    if (reader->frames.is_asked) {
+        end_request(reader);
+        weir__decoder_begin_cost(&reader->decoder);
+    }
+    reader->wanted = *wanted;
+    reader->frames.sampling = wanted->sampling;
+    weir__frame_filter_begin(&reader->frame_filter, wanted->picture);
+    return weir__frame_reader_select(&reader->frames, wanted->number, error);
+}
+
+void weir__picture_reader_close(weir_picture_reader *reader)
+{
+    end_request(reader);
+    weir__frame_reader_close(&reader->frames);
+    reader->decoder.cost = (weir_decode_cost){ 0 };
 }
 
 void weir__picture_reader_free(weir_picture_reader *reader)

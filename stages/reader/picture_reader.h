@@ -3,8 +3,8 @@
  * gives decoded frames; the frame filter makes pictures of them, which may be more or fewer; these are scaled into a result.
  * Knows no pipeline. Internal. One thread at a time for each reader.
  *
- * States: closed ─ open() ─▶ a request ─ chunk() WEIR_MORE ─▶ the same request ─ chunk() WEIR_OK or a failure ─▶ ended
- * ─ close() ─▶ closed. Every call between open() and the end is between enter() and leave(), which take FFmpeg's log.
+ * States: closed ─ open() ─▶ open ─ ask() ─▶ a request ─ chunk() WEIR_MORE ─▶ the same request ─ chunk() WEIR_OK ─▶ open; any
+ * failure ─▶ only close() ─▶ closed. These calls are between enter() and leave(), which take FFmpeg's log.
  */
 #ifndef STAGES_READER_PICTURE_READER_H
 #define STAGES_READER_PICTURE_READER_H
@@ -63,16 +63,20 @@ int weir__picture_reader_init(weir_picture_reader *reader, const weir_video_conf
 void weir__picture_reader_enter(weir_picture_reader *reader, const char *label, const char *path);
 void weir__picture_reader_leave(weir_picture_reader *reader);
 
-/* Opens the path, or what decoder.input says, and begins the request. frames.table may be set before. The path is
-   borrowed until close(). WEIR_OK, or the failure with *error filled. Afterwards close(), whatever the result. */
-int weir__picture_reader_open(weir_picture_reader *reader, const char *path, const weir_picture_request *wanted,
-                              weir_error *error);
+/* Opens the path, or what decoder.input says. frames.table may be set before. The path is borrowed until close(). WEIR_OK, or
+   the failure with *error filled. Afterwards close(), whatever the result. */
+int weir__picture_reader_open(weir_picture_reader *reader, const char *path, weir_error *error);
+
+/* Begins a request to the open file; a further one only if weir__frame_reader_can_select(). WEIR_OK, or the failure with
+   *error filled. */
+int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_request *wanted, weir_error *error);
 
 /* The next result of the request. WEIR_OK: it is the last one. WEIR_MORE: it is not. The caller frees *frames. Or a
    failure with *error filled, which ends the request. */
 int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames, weir_error *error);
 
-/* Ends the request, and closes the file. Also if it is closed. */
+/* Ends the request, and closes the file. Also if it is closed. What decoder.input keeps for opening a file again stays: see
+   weir__input_forget(). */
 void weir__picture_reader_close(weir_picture_reader *reader);
 
 void weir__picture_reader_free(weir_picture_reader *reader);

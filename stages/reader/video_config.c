@@ -32,12 +32,34 @@
 
 DEFINE_STRUCT_RULES(weir__video_fields, weir_video_config, "weir_video_config", VIDEO_FIELDS);
 
+int weir__video_filter_check(const weir_picture_config *picture, const weir_sampling *sampling, weir_error *error)
+{
+    const char *filter = picture->filter;
+    if (!filter)
+        return WEIR_OK;
+    if (!weir_sampling_is_rising(sampling))
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
+            "count some from the start and some from the end",
+            filter);
+    return weir__filter_check(filter, error);
+}
+
+int weir__video_chunks_check(const weir_sampling *sampling, weir_error *error)
+{
+    if (weir_sampling_is_rising(sampling))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0,
+                          "chunk_frames needs indices or times that increase, and that do not count some from "
+                          "the start and some from the end");
+}
+
 static int sampling_init(weir_video_config *video, weir_error *error)
 {
-    if (video->chunk_frames && !weir_sampling_is_rising(&video->sampling))
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "chunk_frames needs indices or times that increase, and that do not count some from "
-                              "the start and some from the end");
+    int rc = video->chunk_frames ? weir__video_chunks_check(&video->sampling, error) : WEIR_OK;
+    if (rc != WEIR_OK)
+        return rc;
     if (video->max_frames == 0)
         video->max_frames = UINT64_C(1) << 22;
     if (video->max_duration_ns == 0)
@@ -45,20 +67,6 @@ static int sampling_init(weir_video_config *video, weir_error *error)
     if (video->max_bytes == 0)
         video->max_bytes = UINT64_C(8) << 30;
     return weir__sampling_init(&video->sampling, error);
-}
-
-static int check_filter(const weir_video_config *video, weir_error *error)
-{
-    const char *filter = video->picture->filter;
-    if (!filter)
-        return WEIR_OK;
-    if (!weir_sampling_is_rising(&video->sampling))
-        return weir_error_set(
-            error, WEIR_EINVAL, 0,
-            "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
-            "count some from the start and some from the end",
-            filter);
-    return weir__filter_check(filter, error);
 }
 
 static int own_configs(weir_video_config *video, weir_error *error)
@@ -98,7 +106,7 @@ int weir__video_config_check(weir_video_config *video, weir_error *error)
     if (rc != WEIR_OK)
         goto no_sampling;
     weir__ffmpeg_log_install();
-    rc = check_filter(video, error);
+    rc = weir__video_filter_check(video->picture, &video->sampling, error);
     if (rc == WEIR_OK)
         rc = weir__allocator_use(video->allocator, "decode", error);
     if (rc == WEIR_OK)

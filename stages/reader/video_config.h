@@ -14,4 +14,9 @@ WEIR_SIBLING_API extern const struct_rules weir__video_fields;
 int weir__video_config_check(weir_video_config *video, weir_error *error);
 void weir__video_config_free(weir_video_config *video);
 
+/* Can they be used together: a filter and that sampling, and chunks and that sampling? WEIR_OK, or the failure with *error
+   filled. */
+int weir__video_filter_check(const weir_picture_config *picture, const weir_sampling *sampling, weir_error *error);
+int weir__video_chunks_check(const weir_sampling *sampling, weir_error *error);
+
 #endif

@@ -26,14 +26,9 @@ weir_rotation weir__rotation_of(const int32_t *matrix)
     return (weir_rotation){ .mirrored_y = fabs(angle) < 1 && matrix[4] < 0 };
 }
 
-/* The picture's matrix, or else the stream's; NULL = none. */
-static const int32_t *find_matrix(const AVStream *stream, const AVFrame *in)
+/* NULL = none. */
+static const int32_t *matrix_of_stream(const AVStream *stream)
 {
-    const AVFrameSideData *own = av_frame_get_side_data(in, AV_FRAME_DATA_DISPLAYMATRIX);
-    if (own)
-        return (const int32_t *)own->data;
-    if (!stream)
-        return NULL;
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102)
     const AVPacketSideData *data = av_packet_side_data_get(
         stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
@@ -43,6 +38,21 @@ static const int32_t *find_matrix(const AVStream *stream, const AVFrame *in)
     const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size_bytes);
     return size_bytes >= 9 * sizeof(int32_t) ? (const int32_t *)data : NULL;
 #endif
+}
+
+weir_rotation weir__rotation_of_stream(const AVStream *stream)
+{
+    const int32_t *matrix = matrix_of_stream(stream);
+    return matrix ? weir__rotation_of(matrix) : (weir_rotation){ 0 };
+}
+
+/* The picture's matrix, or else the stream's; NULL = none. */
+static const int32_t *find_matrix(const AVStream *stream, const AVFrame *in)
+{
+    const AVFrameSideData *own = av_frame_get_side_data(in, AV_FRAME_DATA_DISPLAYMATRIX);
+    if (own)
+        return (const int32_t *)own->data;
+    return stream ? matrix_of_stream(stream) : NULL;
 }
 
 /* ---- rotating ----------------------------------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ typedef struct weir_rotator {
 /* The rotation of a display matrix (all false: none, or an angle that is not a multiple of 90 degrees). */
 weir_rotation weir__rotation_of(const int32_t *matrix);
 
+/* The same of the stream's header; pictures may have their own. */
+weir_rotation weir__rotation_of_stream(const AVStream *stream);
+
 /* *out is the rotated picture: `in` itself, or one that is valid until the next call. WEIR_OK, or the failure with
    *error filled. */
 int weir__rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,

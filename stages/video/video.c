@@ -108,6 +108,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 static void end_item(video_worker *worker)
 {
     weir__picture_reader_close(&worker->reader);
+    weir__input_forget(&worker->reader.decoder.input);
     weir_item_release(&worker->input);
     weir_bytes_free(worker->loaded);
     worker->loaded = NULL;
@@ -229,7 +230,8 @@ static int open_item(video_worker *worker, const weir_video_config *video, weir_
         .number = number,
         .chunk_frames = video->chunk_frames,
     };
-    return weir__picture_reader_open(&worker->reader, worker->path, &wanted, error);
+    rc = weir__picture_reader_open(&worker->reader, worker->path, error);
+    return rc == WEIR_OK ? weir__picture_reader_ask(&worker->reader, &wanted, error) : rc;
 }
 
 static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)

@@ -18,5 +18,6 @@
 #include <weir/probe.h>
 #include <weir/tar.h>
 #include <weir/video.h>
+#include <weir/video_reader.h>
 
 #endif

@@ -201,7 +201,9 @@ static void run_reader(const weir_video_config *config, const char *path)
     weir__ffmpeg_log_begin(&log, path, path);
     if (weir__decoder_init(&decoder) != WEIR_OK)
         abort();
-    int rc = weir__frame_reader_open(&reader, path, 7, &error);
+    int rc = weir__frame_reader_open(&reader, path, &error);
+    if (rc == WEIR_OK)
+        rc = weir__frame_reader_select(&reader, 7, &error);
     while (rc == WEIR_OK)
         rc = weir__frame_reader_next(&reader, &error);
     if (rc != WEIR_EOF && !error.status)

@@ -1,0 +1,358 @@
+/*
+ * The reader owns a picture reader, and what that borrows: the config, the name, the source, and the request. The file is open
+ * from weir_video_reader_open() on. It is closed after a failure, and where the open file cannot answer the next request;
+ * then that opens it again. FFmpeg's log is taken in each call, as the picture reader wants it.
+ *
+ * A request: own_request() copies and checks it; begin_request() ends the one before, and hands it to the picture reader;
+ * give_chunk() takes the results. Its copy lives until the next one, because the picture reader uses it until then.
+ */
+#include <weir/video_reader.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/struct_copy.h>
+
+#include "common/random.h"
+#include "stages/config/own_config.h"
+#include "stages/config/picture_fields.h"
+#include "stages/reader/frame_selection.h"
+#include "stages/reader/picture_reader.h"
+#include "stages/reader/sampling_fields.h"
+#include "stages/reader/video_config.h"
+#include "stages/reader/video_info.h"
+
+/* A copy, checked; all-zero owns nothing. */
+typedef struct reader_request {
+    weir_sampling *sampling;
+    const weir_picture_config *picture;
+    size_t picture_size;
+} reader_request;
+
+typedef enum step_state { NOT_BEGUN = 0, GOING, ENDED } step_state;
+
+struct weir_video_reader {
+    /* immutable after open */
+    weir_video_config config;
+    weir_video_source source; /* its pointers are the caller's, except bytes if own_bytes */
+    weir_bytes *loaded;       /* the file, if the program's functions cannot seek */
+    weir_user_file user;
+    char *path; /* to open, and for messages */
+    weir_video_info info;
+
+    uint64_t number; /* of the random frames */
+    weir_picture_reader reader;
+    bool is_open;
+
+    reader_request request;
+    step_state step; /* of weir_video_reader_next() */
+};
+
+static int fail_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+/* ---- the source ----------------------------------------------------------------------------------------------- */
+
+static int check_source(const weir_video_source *source, weir_error *error)
+{
+    if (!!source->path + !!source->bytes + !!source->functions != 1)
+        return weir_error_set(error, WEIR_EINVAL, 0, "a reader needs one of path, bytes and functions");
+    if (source->own_bytes && !source->bytes)
+        return weir_error_set(error, WEIR_EINVAL, 0, "own_bytes is set, but there are no bytes");
+    return WEIR_OK;
+}
+
+static int own_functions(weir_video_reader *reader, weir_error *error)
+{
+    const weir_video_source *source = &reader->source;
+    weir_file_functions *own = &reader->user.functions;
+    if (!source->functions)
+        return WEIR_OK;
+    if (source->functions_size == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "functions are given, but functions_size is 0: pass sizeof(weir_file_functions)");
+    int rc =
+        weir_struct_copy(own, sizeof *own, source->functions, source->functions_size, "weir_file_functions", error);
+    if (rc == WEIR_OK && (!own->read || own->size_bytes < 0))
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "%s",
+                            own->read ? "functions.size_bytes is negative" : "functions.read is missing");
+    return rc;
+}
+
+static const char *name_of(const weir_video_source *source)
+{
+    if (source->path)
+        return source->path;
+    if (source->name)
+        return source->name;
+    return source->bytes && source->bytes->name ? source->bytes->name : "(memory)";
+}
+
+/* A file that cannot be read twice is read into memory. */
+static int load_source(weir_video_reader *reader, weir_error *error)
+{
+    weir_input *input = &reader->reader.decoder.input;
+    int rc = WEIR_OK;
+    if (reader->source.functions && !reader->user.functions.seek)
+        rc = weir__user_file_load(&reader->user, reader->config.input->max_pipe_bytes, &reader->loaded, error);
+    reader->user.position = -1;
+    input->bytes = reader->source.bytes ? reader->source.bytes : reader->loaded;
+    input->user = reader->source.functions && !input->bytes ? &reader->user : NULL;
+    input->is_read_again = true;
+    return rc;
+}
+
+static int open_file(weir_video_reader *reader, weir_error *error)
+{
+    reader->reader.frames.table = reader->source.packets;
+    reader->reader.frames.table_bytes = reader->source.packets_bytes;
+    reader->is_open = true;
+    return weir__picture_reader_open(&reader->reader, reader->path, error);
+}
+
+static void close_file(weir_video_reader *reader)
+{
+    weir__picture_reader_close(&reader->reader);
+    reader->is_open = false;
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+static int own_video_config(weir_video_reader *reader, const weir_video_config *config, size_t config_size,
+                            weir_error *error)
+{
+    weir_video_config own;
+    if (config && config_size == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "a weir_video_config is given, but its size is 0: pass its sizeof");
+    int rc = weir_struct_copy(&own, sizeof own, config, config_size, "weir_video_config", error);
+    if (rc == WEIR_OK && own.audio)
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "audio: a reader of frames gives no sound");
+    if (rc == WEIR_OK)
+        rc = weir__video_config_check(&own, error);
+    if (rc == WEIR_OK)
+        reader->config = own;
+    return rc;
+}
+
+static int open_source(weir_video_reader *reader, weir_error *error)
+{
+    weir__picture_reader_enter(&reader->reader, reader->path, reader->path);
+    int rc = load_source(reader, error);
+    if (rc == WEIR_OK)
+        rc = open_file(reader, error);
+    if (rc == WEIR_OK)
+        reader->info = weir__video_info_of(&reader->reader.decoder);
+    weir__picture_reader_leave(&reader->reader);
+    return rc;
+}
+
+static void free_source(weir_video_reader *reader)
+{
+    weir_bytes_free(reader->loaded);
+    if (reader->source.own_bytes)
+        weir_bytes_free(reader->source.bytes);
+    if (reader->user.functions.close)
+        reader->user.functions.close(reader->user.functions.self);
+    free(reader->path);
+    free(reader);
+}
+
+int weir_video_reader_open(weir_video_reader **made, const weir_video_source *source, size_t source_size,
+                           const weir_video_config *config, size_t config_size, weir_error *error)
+{
+    if (!made || !source || source_size == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "weir_video_reader_open(): reader, source or source_size is missing");
+    *made = NULL;
+    weir_video_source own;
+    int rc = weir_struct_copy(&own, sizeof own, source, source_size, "weir_video_source", error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir_video_reader *reader = calloc(1, sizeof *reader);
+    if (!reader) {
+        weir_bytes_free(own.own_bytes ? own.bytes : NULL);
+        return fail_memory(error);
+    }
+    reader->source = own;
+    reader->number = weir__random_seed(0, 0);
+    rc = own_functions(reader, error);
+    if (rc == WEIR_OK)
+        rc = check_source(&reader->source, error);
+    if (rc == WEIR_OK && !(reader->path = strdup(name_of(&reader->source))))
+        rc = fail_memory(error);
+    if (rc == WEIR_OK)
+        rc = own_video_config(reader, config, config_size, error);
+    if (rc != WEIR_OK)
+        goto no_config;
+    if (weir__picture_reader_init(&reader->reader, &reader->config, own.should_stop, NULL, own.self) != WEIR_OK) {
+        rc = fail_memory(error);
+        goto no_reader;
+    }
+    rc = open_source(reader, error);
+    if (rc == WEIR_OK) {
+        *made = reader;
+        return WEIR_OK;
+    }
+    weir__picture_reader_free(&reader->reader);
+no_reader:
+    weir__video_config_free(&reader->config);
+no_config:
+    free_source(reader);
+    return rc;
+}
+
+static void free_request(reader_request *request)
+{
+    if (request->sampling)
+        weir__sampling_free(request->sampling);
+    free(request->sampling);
+    weir__picture_config_free(request->picture);
+    *request = (reader_request){ 0 };
+}
+
+void weir_video_reader_free(weir_video_reader *reader)
+{
+    if (!reader)
+        return;
+    weir__picture_reader_free(&reader->reader);
+    free_request(&reader->request);
+    weir__video_config_free(&reader->config);
+    free_source(reader);
+}
+
+int weir_video_reader_info(const weir_video_reader *reader, weir_video_info *info, size_t info_size)
+{
+    if (!reader || !info)
+        return WEIR_EINVAL;
+    return weir_struct_fill(info, info_size, &reader->info, sizeof reader->info);
+}
+
+int weir_video_reader_set_number(weir_video_reader *reader, uint64_t epoch, uint64_t number)
+{
+    if (!reader)
+        return WEIR_EINVAL;
+    reader->number = weir__random_seed(epoch, number);
+    return WEIR_OK;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------- */
+
+static int own_sampling(const weir_sampling *given, size_t given_size, weir_sampling **own, weir_error *error)
+{
+    void *copy;
+    *own = NULL;
+    if (!given)
+        return WEIR_OK;
+    int rc = weir__config_copy(&weir__sampling_fields, given, given_size, &copy, error);
+    if (rc == WEIR_OK && (rc = weir__sampling_init(copy, error)) != WEIR_OK)
+        weir__config_free(&weir__sampling_fields, copy);
+    else if (rc == WEIR_OK)
+        *own = copy;
+    return rc;
+}
+
+/* WEIR_OK, and *own is to be freed; or the failure with *error filled. */
+static int own_request(const weir_sampling *sampling, size_t sampling_size, const weir_picture_config *picture,
+                       size_t picture_size, reader_request *own, weir_error *error)
+{
+    *own = (reader_request){ 0 };
+    int rc = own_sampling(sampling, sampling_size, &own->sampling, error);
+    if (rc != WEIR_OK || !picture)
+        return rc;
+    const weir_picture_config *copy = picture;
+    rc = weir__picture_config_own(&copy, &picture_size, error);
+    if (rc == WEIR_OK)
+        own->picture = copy;
+    else
+        free_request(own);
+    return rc;
+}
+
+/* Takes the request over, whatever the result, and makes it the current one. */
+static int begin_request(weir_video_reader *reader, reader_request *own, uint32_t chunk_frames, weir_error *error)
+{
+    weir_picture_request wanted = {
+        .sampling = own->sampling ? own->sampling : &reader->config.sampling,
+        .picture = own->picture ? own->picture : reader->config.picture,
+        .number = reader->number,
+        .chunk_frames = chunk_frames,
+    };
+    int rc = weir__video_filter_check(wanted.picture, wanted.sampling, error);
+    if (rc == WEIR_OK && chunk_frames)
+        rc = weir__video_chunks_check(wanted.sampling, error);
+    if (rc != WEIR_OK) {
+        free_request(own);
+        return rc;
+    }
+    if (reader->is_open && !weir__frame_reader_can_select(&reader->reader.frames, wanted.sampling))
+        close_file(reader);
+    weir__picture_reader_enter(&reader->reader, reader->path, reader->path);
+    rc = reader->is_open ? WEIR_OK : open_file(reader, error);
+    if (rc == WEIR_OK)
+        rc = weir__picture_reader_ask(&reader->reader, &wanted, error);
+    weir__picture_reader_leave(&reader->reader);
+    free_request(&reader->request);
+    reader->request = *own;
+    if (rc != WEIR_OK)
+        close_file(reader);
+    return rc;
+}
+
+/* The next result. WEIR_OK: it is the last one. WEIR_MORE: it is not. */
+static int give_chunk(weir_video_reader *reader, weir_frames **frames, weir_error *error)
+{
+    weir__picture_reader_enter(&reader->reader, reader->path, reader->path);
+    int rc = weir__picture_reader_chunk(&reader->reader, frames, error);
+    weir__picture_reader_leave(&reader->reader);
+    if (rc < 0)
+        close_file(reader);
+    return rc;
+}
+
+int weir_video_reader_frames(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
+                             const weir_picture_config *picture, size_t picture_size, weir_frames **frames,
+                             weir_error *error)
+{
+    reader_request own;
+    if (!reader || !frames)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_frames(): reader or frames is missing");
+    *frames = NULL;
+    int rc = own_request(sampling, sampling_size, picture, picture_size, &own, error);
+    if (rc != WEIR_OK)
+        return rc;
+    reader->step = NOT_BEGUN;
+    rc = begin_request(reader, &own, 0, error);
+    return rc == WEIR_OK ? give_chunk(reader, frames, error) : rc;
+}
+
+int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
+                            const weir_picture_config *picture, size_t picture_size, weir_error *error)
+{
+    reader_request own;
+    if (!reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_begin(): reader is missing");
+    int rc = own_request(sampling, sampling_size, picture, picture_size, &own, error);
+    if (rc != WEIR_OK)
+        return rc;
+    reader->step = NOT_BEGUN;
+    rc = begin_request(reader, &own, reader->config.chunk_frames ? reader->config.chunk_frames : 1, error);
+    reader->step = rc == WEIR_OK ? GOING : NOT_BEGUN;
+    return rc;
+}
+
+int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir_error *error)
+{
+    if (!reader || !frames)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_next(): reader or frames is missing");
+    *frames = NULL;
+    if (reader->step == ENDED)
+        return WEIR_EOF;
+    if (reader->step == NOT_BEGUN)
+        return weir_error_set(error, WEIR_EINVAL, 0, "no request has begun: call weir_video_reader_begin() first");
+    int rc = give_chunk(reader, frames, error);
+    reader->step = rc == WEIR_MORE ? GOING : rc == WEIR_OK ? ENDED : NOT_BEGUN;
+    return rc == WEIR_MORE ? WEIR_OK : rc;
+}

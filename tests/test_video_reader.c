@@ -1,0 +1,730 @@
+/*
+ * Readers: their frames are those of the video stage, in whatever order they are asked, wherever the bytes come from, and
+ * after a failure or a stop at any point.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/test_case.h"
+
+#include <weir/video.h>
+#include <weir/video_reader.h>
+
+#include "common/random.h"
+#include "tests/bytes_source.h"
+#include "tests/clips.h"
+#include "tests/result.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
+enum { NUM_FRAMES = 40 };
+
+static const weir_picture_config small = { .width = 48, .height = 32 };
+
+/* ---- files ---------------------------------------------------------------------------------------------------- */
+
+static const char *make_clip(size_t which)
+{
+    static const char *const clips[][2] = {
+        { "b.mp4",
+          "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v libx264 -preset veryfast -g 8 -bf 2 -pix_fmt yuv420p" },
+        { "key.mkv", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v libx264 -preset veryfast -g 8 -bf 2" },
+        { "old.avi", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v mpeg4 -g 8" },
+        { "t.ts", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v mpeg2video -g 8 -bf 2" },
+    };
+    return which < LENGTH(clips) ? clips_make(clips[which][0], clips[which][1]) : NULL;
+}
+
+enum { NUM_CLIPS = 4 };
+
+/* Larger than what is read at once. */
+static const char *make_large(void)
+{
+    return clips_make("large.mp4", "-f lavfi -i testsrc2=s=320x240:r=20:d=2 -c:v mpeg4 -g 8 -q:v 2");
+}
+
+/* A file that is read by functions; it can fail. */
+typedef struct store {
+    weir_bytes *bytes;
+    size_t position;
+    unsigned num_reads;
+    unsigned num_rewinds;  /* to byte 0 */
+    unsigned failing_read; /* counted from 1; 0 = none */
+    int64_t failure;
+    unsigned num_closed;
+} store;
+
+static int64_t read_store(void *self, uint8_t *data, size_t num_bytes)
+{
+    store *file = self;
+    size_t left_bytes = file->bytes->size_bytes - file->position;
+    if (++file->num_reads == file->failing_read) {
+        file->position = file->bytes->size_bytes / 2; /* a read that failed may have moved it */
+        return file->failure;
+    }
+    num_bytes = num_bytes < left_bytes ? num_bytes : left_bytes;
+    memcpy(data, file->bytes->data + file->position, num_bytes);
+    file->position += num_bytes;
+    return (int64_t)num_bytes;
+}
+
+static int seek_store(void *self, int64_t position)
+{
+    store *file = self;
+    assert_in_range(position, 0, file->bytes->size_bytes);
+    file->position = (size_t)position;
+    file->num_rewinds += position == 0;
+    return WEIR_OK;
+}
+
+static void close_store(void *self)
+{
+    ((store *)self)->num_closed++;
+}
+
+static weir_file_functions functions_of(store *file, bool seeks)
+{
+    return (weir_file_functions){
+        .self = file,
+        .read = read_store,
+        .seek = seeks ? seek_store : NULL,
+        .size_bytes = seeks ? (int64_t)file->bytes->size_bytes : 0,
+        .close = close_store,
+    };
+}
+
+/* ---- asking --------------------------------------------------------------------------------------------------- */
+
+static weir_video_reader *reader_of(const weir_video_source *source, const weir_video_config *config)
+{
+    weir_video_reader *reader = NULL;
+    weir_error error = { 0 };
+    if (weir_video_reader_open(&reader, source, sizeof *source, config, sizeof *config, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    assert_non_null(reader);
+    return reader;
+}
+
+static weir_video_reader *reader_of_path(const char *path)
+{
+    return reader_of(&(weir_video_source){ .path = path }, &(weir_video_config){ .seed = 7 });
+}
+
+static int ask(weir_video_reader *reader, weir_sampling sampling, weir_frames **frames, weir_error *error)
+{
+    return weir_video_reader_frames(reader, &sampling, sizeof sampling, &small, sizeof small, frames, error);
+}
+
+static weir_frames *stage_frames(const char *path, const weir_sampling *sampling, const weir_picture_config *picture)
+{
+    weir_video_config config = {
+        .sampling = *sampling, .seed = 7, .picture = picture, .picture_size = sizeof *picture
+    };
+    uint64_t size_bytes;
+    weir_error error = { 0 };
+    weir_frames *frames = result_of_path(path, &weir_video_decode, &config, &size_bytes, &error);
+    if (!frames)
+        fail_msg("%s: %s", path, error.message);
+    return frames;
+}
+
+static void assert_same(const weir_frames *frames, const weir_frames *expected)
+{
+    assert_non_null(frames);
+    assert_int_equal(frames->num_frames, expected->num_frames);
+    assert_int_equal(frames->width, expected->width);
+    assert_int_equal(frames->height, expected->height);
+    assert_int_equal(frames->pixel, expected->pixel);
+    assert_memory_equal(frames->pts, expected->pts, expected->num_frames * sizeof *expected->pts);
+    assert_memory_equal(frames->data, expected->data, expected->num_frames * expected->frame_bytes);
+    assert_int_equal(frames->time_base_den, expected->time_base_den);
+    assert_string_equal(frames->codec, expected->codec);
+    assert_int_equal(frames->stream, expected->stream);
+    assert_int_equal(frames->num_errors, expected->num_errors);
+    assert_int_equal(frames->num_missing_frames, expected->num_missing_frames);
+    assert_int_equal(frames->cost.size_bytes, expected->cost.size_bytes);
+    assert_int_equal(frames->cost.num_frames, expected->cost.num_frames);
+    assert_true(frames->is_last_chunk);
+}
+
+static void expect_frames(weir_video_reader *reader, const char *path, weir_sampling sampling)
+{
+    weir_error error = { 0 };
+    weir_frames *frames = NULL;
+    weir_frames *expected = stage_frames(path, &sampling, &small);
+    if (ask(reader, sampling, &frames, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    assert_same(frames, expected);
+    weir_frames_free(frames);
+    weir_frames_free(expected);
+}
+
+static const int64_t some_indices[] = { 31, 2, -1, 2, 17 };
+static const int64_t some_times[] = { 1000000000, 0, 1900000000 };
+
+static const weir_sampling samplings[] = {
+    { .what = WEIR_SAMPLE_UNIFORM, .count = 5 },
+    { .what = WEIR_SAMPLE_INDICES, .indices = some_indices, .num_indices = LENGTH(some_indices) },
+    { .what = WEIR_SAMPLE_ALL },
+    { .what = WEIR_SAMPLE_TIMES, .times_ns = some_times, .num_times = LENGTH(some_times) },
+    { .what = WEIR_SAMPLE_ALL, .count = 4 },
+    { .what = WEIR_SAMPLE_EVERY, .every = 3 },
+    { .what = WEIR_SAMPLE_RATE, .rate_num = 7 },
+    { .what = WEIR_SAMPLE_KEYFRAMES },
+    { .what = WEIR_SAMPLE_RANDOM, .count = 3 },
+    { .what = WEIR_SAMPLE_ALL, .start_ns = 500000000, .end_ns = 900000000 },
+};
+
+static void expect_all_samplings(weir_video_reader *reader, const char *path)
+{
+    for (size_t i = 0; i < LENGTH(samplings); i++)
+        expect_frames(reader, path, samplings[i]);
+}
+
+/* ---- the same as the stage ------------------------------------------------------------------------------------ */
+
+TEST_CASE(the_frames_of_a_reader_are_those_of_the_stage_for_one_request_after_the_other)
+{
+    for (size_t i = 0; i < NUM_CLIPS; i++) {
+        const char *path = make_clip(i);
+        if (!path)
+            continue;
+        weir_video_reader *reader = reader_of_path(path);
+        expect_all_samplings(reader, path);
+        weir_video_reader_free(reader);
+    }
+}
+
+TEST_CASE(it_is_the_same_wherever_the_bytes_come_from)
+{
+    const weir_video_config config = { .seed = 7 };
+    for (size_t i = 0; i < NUM_CLIPS; i++) {
+        const char *path = make_clip(i);
+        if (!path)
+            continue;
+        store file = { .bytes = bytes_of_file(path, path) };
+        weir_file_functions seeks = functions_of(&file, true);
+        weir_file_functions streams = functions_of(&file, false);
+        const weir_video_source sources[] = {
+            { .bytes = file.bytes },
+            { .bytes = bytes_of_file(path, path), .own_bytes = true },
+            { .functions = &seeks, .functions_size = sizeof seeks, .name = path },
+            { .functions = &streams, .functions_size = sizeof streams, .name = path },
+        };
+        for (size_t j = 0; j < LENGTH(sources); j++) {
+            file.position = 0;
+            weir_video_reader *reader = reader_of(&sources[j], &config);
+            expect_all_samplings(reader, path);
+            weir_video_reader_free(reader);
+        }
+        assert_int_equal(file.num_closed, 2);
+        weir_bytes_free(file.bytes);
+    }
+}
+
+TEST_CASE(a_picture_can_be_another_one_in_each_request)
+{
+    const char *path = make_clip(0);
+    static const weir_picture_config pictures[] = {
+        { .width = 48, .height = 32 },
+        { 0 },
+        { .width = 32, .height = 32, .resize = WEIR_RESIZE_CROP, .layout = WEIR_LAYOUT_NCHW },
+        { .pixel = WEIR_PIXEL_YUV420P },
+        { .width = 48, .height = 32 },
+    };
+    const weir_sampling sampling = { .what = WEIR_SAMPLE_EVERY, .every = 5 };
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    for (size_t i = 0; i < LENGTH(pictures); i++) {
+        weir_frames *frames = NULL;
+        weir_frames *expected = stage_frames(path, &sampling, &pictures[i]);
+        assert_int_equal(weir_video_reader_frames(reader, &sampling, sizeof sampling, &pictures[i],
+                                                  sizeof pictures[i], &frames, NULL),
+                         WEIR_OK);
+        assert_same(frames, expected);
+        weir_frames_free(frames);
+        weir_frames_free(expected);
+    }
+    weir_video_reader_free(reader);
+}
+
+TEST_CASE(frames_that_are_asked_one_by_one_in_random_order_are_those_of_the_whole)
+{
+    for (size_t i = 0; i < NUM_CLIPS; i++) {
+        const char *path = make_clip(i);
+        if (!path)
+            continue;
+        weir_frames *whole = stage_frames(path, &(weir_sampling){ 0 }, &small);
+        weir_video_reader *reader = reader_of_path(path);
+        uint64_t draw = i + 1;
+        for (size_t j = 0; j < NUM_FRAMES; j++) {
+            int64_t index = (int64_t)weir__random_below(&draw, whole->num_frames);
+            weir_frames *frames = NULL;
+            weir_sampling one = { .what = WEIR_SAMPLE_INDICES, .indices = &index, .num_indices = 1 };
+            assert_int_equal(ask(reader, one, &frames, NULL), WEIR_OK);
+            assert_int_equal(frames->num_frames, 1);
+            assert_int_equal(frames->pts[0], whole->pts[index]);
+            assert_memory_equal(frames->data, whole->data + (size_t)index * whole->frame_bytes, whole->frame_bytes);
+            weir_frames_free(frames);
+        }
+        weir_video_reader_free(reader);
+        weir_frames_free(whole);
+    }
+}
+
+TEST_CASE(random_frames_are_determined_by_the_seed_the_epoch_and_the_number)
+{
+    const char *path = make_clip(0);
+    const weir_sampling random = { .what = WEIR_SAMPLE_RANDOM, .count = 3 };
+    weir_frames *frames[3] = { 0 };
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    for (size_t i = 0; i < LENGTH(frames); i++) {
+        assert_int_equal(weir_video_reader_set_number(reader, 3, i % 2), WEIR_OK);
+        assert_int_equal(ask(reader, random, &frames[i], NULL), WEIR_OK);
+    }
+    assert_same(frames[2], frames[0]);
+    assert_memory_not_equal(frames[1]->pts, frames[0]->pts, 3 * sizeof(int64_t));
+    for (size_t i = 0; i < LENGTH(frames); i++)
+        weir_frames_free(frames[i]);
+    weir_video_reader_free(reader);
+}
+
+/* ---- asked often ---------------------------------------------------------------------------------------------- */
+
+TEST_CASE(further_requests_for_selected_frames_do_not_read_the_file_again)
+{
+    const char *path = make_clip(0);
+    if (!path)
+        return;
+    store file = { .bytes = bytes_of_file(path, path) };
+    weir_file_functions functions = functions_of(&file, true);
+    weir_video_source source = { .functions = &functions, .functions_size = sizeof functions, .name = path };
+    weir_video_reader *reader = reader_of(&source, &(weir_video_config){ .seed = 7 });
+    expect_frames(reader, path, samplings[0]);
+    unsigned num_reads = file.num_reads;
+    assert_true(num_reads > 0);
+    for (int i = 0; i < 3; i++) {
+        expect_frames(reader, path, samplings[0]);
+        expect_frames(reader, path, samplings[1]);
+        expect_frames(reader, path, samplings[5]);
+    }
+    assert_int_equal(file.num_reads, num_reads);
+    weir_video_reader_free(reader);
+    weir_bytes_free(file.bytes);
+}
+
+TEST_CASE(after_a_read_that_failed_the_next_request_is_right)
+{
+    const char *path = make_large();
+    unsigned num_failed = 0;
+    if (!path)
+        return;
+    store file = { .bytes = bytes_of_file(path, path), .failure = WEIR_EIO };
+    weir_file_functions functions = functions_of(&file, true);
+    weir_video_source source = { .functions = &functions, .functions_size = sizeof functions, .name = path };
+    for (size_t i = 0; i < LENGTH(samplings); i++) {
+        for (unsigned failing = 1; failing < 64; failing++) {
+            weir_frames *frames = NULL;
+            weir_error error = { 0 };
+            weir_video_reader *reader = reader_of(&source, &(weir_video_config){ .seed = 7 });
+            if (failing % 2)
+                expect_frames(reader, path, samplings[2]); /* then the next request opens the file again */
+            file.num_reads = 0;
+            file.failing_read = failing;
+            int rc = ask(reader, samplings[i], &frames, &error);
+            bool has_failed = file.num_reads >= failing;
+            file.failing_read = 0;
+            assert_int_equal(rc, has_failed ? WEIR_EIO : WEIR_OK);
+            assert_int_equal(frames != NULL, !has_failed);
+            weir_frames_free(frames);
+            if (has_failed)
+                expect_frames(reader, path, samplings[(i + failing) % LENGTH(samplings)]);
+            weir_video_reader_free(reader);
+            num_failed += has_failed;
+            if (!has_failed)
+                break;
+        }
+    }
+    assert_true(num_failed >= LENGTH(samplings) - 1);
+    weir_bytes_free(file.bytes);
+}
+
+typedef struct patience {
+    unsigned num_asked;
+    unsigned stop_at; /* 0 = never */
+} patience;
+
+static bool has_enough(void *self)
+{
+    patience *p = self;
+    return ++p->num_asked >= p->stop_at && p->stop_at;
+}
+
+TEST_CASE(after_a_request_that_was_stopped_the_next_one_is_right)
+{
+    const char *path = make_clip(0);
+    unsigned num_stopped = 0;
+    if (!path)
+        return;
+    patience patient = { 0 };
+    weir_video_source source = { .path = path, .should_stop = has_enough, .self = &patient };
+    weir_video_reader *reader = reader_of(&source, &(weir_video_config){ .seed = 7 });
+    for (unsigned stop_at = 1; stop_at <= 60; stop_at++) {
+        weir_sampling sampling = samplings[stop_at * 3 % LENGTH(samplings)];
+        weir_frames *frames = NULL;
+        weir_error error = { 0 };
+        patient = (patience){ .stop_at = stop_at };
+        int rc = ask(reader, sampling, &frames, &error);
+        bool was_stopped = patient.num_asked >= stop_at;
+        patient = (patience){ 0 };
+        assert_int_equal(rc, was_stopped ? WEIR_ESTOPPED : WEIR_OK);
+        num_stopped += was_stopped;
+        weir_frames_free(frames);
+        expect_frames(reader, path, sampling);
+    }
+    assert_true(num_stopped > 5);
+    weir_video_reader_free(reader);
+}
+
+TEST_CASE(after_a_request_that_is_not_possible_the_next_one_is_right)
+{
+    const char *path = make_clip(0);
+    static const int64_t beyond[] = { 3, 4000 };
+    const weir_sampling too_far = { .what = WEIR_SAMPLE_INDICES, .indices = beyond, .num_indices = 2 };
+    const weir_sampling not_valid = { .what = WEIR_SAMPLE_EVERY };
+    weir_frames *frames = NULL;
+    weir_error error = { 0 };
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    for (size_t i = 0; i < LENGTH(samplings); i++) {
+        error = (weir_error){ 0 };
+        assert_int_equal(ask(reader, too_far, &frames, &error), WEIR_ERANGE);
+        assert_null(frames);
+        assert_non_null(strstr(error.message, "4000"));
+        assert_int_equal(ask(reader, not_valid, &frames, &error), WEIR_EINVAL);
+        assert_null(frames);
+        expect_frames(reader, path, samplings[i]);
+    }
+    weir_video_reader_free(reader);
+}
+
+/* ---- a few frames at a time ----------------------------------------------------------------------------------- */
+
+/* Takes all frames of the sampling, so many at a time. */
+static void expect_next(const char *path, weir_sampling sampling, uint32_t chunk_frames)
+{
+    const uint32_t num_each = chunk_frames ? chunk_frames : 1;
+    weir_video_reader *reader = reader_of(&(weir_video_source){ .path = path },
+                                          &(weir_video_config){ .seed = 7, .chunk_frames = chunk_frames });
+    weir_frames *whole = stage_frames(path, &sampling, &small);
+    for (int again = 0; again < 2; again++) {
+        uint32_t num_done = 0;
+        weir_frames *frames = NULL;
+        assert_int_equal(weir_video_reader_begin(reader, &sampling, sizeof sampling, &small, sizeof small, NULL),
+                         WEIR_OK);
+        while (num_done < whole->num_frames) {
+            uint32_t num_left = whole->num_frames - num_done;
+            assert_int_equal(weir_video_reader_next(reader, &frames, NULL), WEIR_OK);
+            assert_int_equal(frames->num_frames, num_each < num_left ? num_each : num_left);
+            assert_int_equal(frames->first_frame, num_done);
+            assert_memory_equal(frames->data, whole->data + num_done * whole->frame_bytes,
+                                frames->num_frames * frames->frame_bytes);
+            assert_memory_equal(frames->pts, whole->pts + num_done, frames->num_frames * sizeof *frames->pts);
+            num_done += frames->num_frames;
+            weir_frames_free(frames);
+        }
+        assert_int_equal(weir_video_reader_next(reader, &frames, NULL), WEIR_EOF);
+        assert_null(frames);
+        assert_int_equal(weir_video_reader_next(reader, &frames, NULL), WEIR_EOF);
+    }
+    weir_frames_free(whole);
+    weir_video_reader_free(reader);
+}
+
+TEST_CASE(next_gives_each_frame_of_the_request_once)
+{
+    for (size_t i = 0; i < NUM_CLIPS; i++) {
+        const char *path = make_clip(i);
+        if (!path)
+            continue;
+        expect_next(path, (weir_sampling){ 0 }, 0);
+        expect_next(path, (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 3 }, 0);
+        expect_next(path, (weir_sampling){ 0 }, 7);
+        expect_next(path, (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 7 }, 4);
+    }
+}
+
+TEST_CASE(a_request_in_between_ends_the_one_that_was_begun)
+{
+    const char *path = make_clip(0);
+    const weir_sampling every = { .what = WEIR_SAMPLE_EVERY, .every = 2 };
+    weir_frames *frames = NULL;
+    weir_error error = { 0 };
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    assert_int_equal(weir_video_reader_next(reader, &frames, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "weir_video_reader_begin()"));
+    for (size_t i = 0; i < LENGTH(samplings); i++) {
+        assert_int_equal(weir_video_reader_begin(reader, &every, sizeof every, &small, sizeof small, NULL), WEIR_OK);
+        assert_int_equal(weir_video_reader_next(reader, &frames, NULL), WEIR_OK);
+        weir_frames_free(frames);
+        expect_frames(reader, path, samplings[i]);
+        assert_int_equal(weir_video_reader_next(reader, &frames, &error), WEIR_EINVAL);
+        assert_null(frames);
+    }
+    assert_int_equal(
+        weir_video_reader_begin(reader, &samplings[1], sizeof samplings[1], &small, sizeof small, &error),
+        WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_next(reader, &frames, NULL), WEIR_EINVAL);
+    weir_video_reader_free(reader);
+}
+
+/* ---- facts ---------------------------------------------------------------------------------------------------- */
+
+static weir_video_info info_of(const char *path)
+{
+    weir_video_info info;
+    weir_video_reader *reader = reader_of_path(path);
+    assert_int_equal(weir_video_reader_info(reader, &info, sizeof info), WEIR_OK);
+    weir_video_reader_free(reader);
+    return info;
+}
+
+TEST_CASE(the_facts_are_those_of_the_header)
+{
+    const char *path =
+        clips_make("facts.mp4", "-f lavfi -i testsrc2=s=96x64:r=30000/1001 -frames:v 30 -vf setsar=4/3 -c:v mpeg4");
+    if (!path)
+        return;
+    weir_video_info info = info_of(path);
+    assert_string_equal(info.codec, "mpeg4");
+    assert_non_null(strstr(info.container, "mp4"));
+    assert_int_equal(info.width, 96);
+    assert_int_equal(info.height, 64);
+    assert_int_equal(info.rotation, 0);
+    assert_false(info.is_mirrored);
+    assert_int_equal(info.sample_aspect_num, 4);
+    assert_int_equal(info.sample_aspect_den, 3);
+    assert_int_equal(info.bit_depth, 8);
+    assert_int_equal(info.average_rate_num, 30000);
+    assert_int_equal(info.average_rate_den, 1001);
+    assert_int_equal(info.num_frames, 30);
+    assert_in_range(info.duration_ns, 1000999000, 1001001000);
+    assert_int_equal(info.stream, 1);
+    assert_false(info.has_audio);
+}
+
+TEST_CASE(the_facts_tell_how_a_player_turns_the_pictures)
+{
+    static const struct {
+        clips_matrix matrix;
+        int rotation;
+        bool is_mirrored;
+    } turns[] = {
+        { { 1, 0, 0, 1 }, 0, false },    { { 0, 1, -1, 0 }, 90, false }, { { -1, 0, 0, -1 }, 180, false },
+        { { 0, -1, 1, 0 }, 270, false }, { { -1, 0, 0, 1 }, 0, true },   { { 1, 0, 0, -1 }, 180, true },
+    };
+    const char *path = clips_make("turned.mp4", "-f lavfi -i testsrc2=s=96x64:r=10 -frames:v 2 -c:v mpeg4");
+    if (!path)
+        return;
+    for (size_t i = 0; i < LENGTH(turns); i++) {
+        char name[32];
+        snprintf(name, sizeof name, "turned%zu.mp4", i);
+        weir_video_info info = info_of(clips_rotate(path, name, turns[i].matrix));
+        if (info.rotation != turns[i].rotation || info.is_mirrored != turns[i].is_mirrored)
+            fail_msg("turn %zu: %d, %d", i, info.rotation, info.is_mirrored);
+        assert_int_equal(info.width, 96);
+    }
+}
+
+/* ---- wrong use ------------------------------------------------------------------------------------------------ */
+
+static void expect_not_opened(const weir_video_source *source, const weir_video_config *config, int status,
+                              const char *text)
+{
+    weir_video_reader *reader = (weir_video_reader *)(uintptr_t)1;
+    weir_error error = { 0 };
+    int rc = weir_video_reader_open(&reader, source, sizeof *source, config, config ? sizeof *config : 0, &error);
+    if (rc != status || !strstr(error.message, text))
+        fail_msg("%d, %s, not %d, %s", rc, error.message, status, text);
+    assert_null(reader);
+    assert_int_equal(
+        weir_video_reader_open(&reader, source, sizeof *source, config, config ? sizeof *config : 0, NULL), status);
+}
+
+TEST_CASE(what_cannot_be_opened_says_why)
+{
+    weir_bytes *bytes = weir_bytes_new(3, NULL);
+    store file = { .bytes = bytes };
+    weir_file_functions functions = functions_of(&file, true);
+    weir_file_functions unreadable = { .close = close_store, .self = &file };
+    weir_audio_config audio = { 0 };
+    memcpy(bytes->data, "abc", 3);
+    expect_not_opened(&(weir_video_source){ 0 }, NULL, WEIR_EINVAL, "one of path, bytes and functions");
+    expect_not_opened(&(weir_video_source){ .path = "a", .bytes = bytes }, NULL, WEIR_EINVAL,
+                      "one of path, bytes and functions");
+    expect_not_opened(&(weir_video_source){ .path = "a", .own_bytes = true }, NULL, WEIR_EINVAL, "own_bytes");
+    expect_not_opened(&(weir_video_source){ .path = clips_path("none.mp4") }, NULL, WEIR_ENOTFOUND, "No such file");
+    expect_not_opened(&(weir_video_source){ .bytes = bytes }, NULL, WEIR_EDATA, "cannot open");
+    expect_not_opened(&(weir_video_source){ .functions = &functions }, NULL, WEIR_EINVAL, "functions_size");
+    expect_not_opened(&(weir_video_source){ .path = "a" }, &(weir_video_config){ .audio = &audio }, WEIR_EINVAL,
+                      "audio");
+    expect_not_opened(&(weir_video_source){ .path = "a" }, &(weir_video_config){ .min_share = 2 }, WEIR_EINVAL,
+                      "min_share");
+    assert_int_equal(file.num_closed, 0);
+    expect_not_opened(&(weir_video_source){ .functions = &unreadable, .functions_size = sizeof unreadable }, NULL,
+                      WEIR_EINVAL, "functions.read");
+    assert_int_equal(file.num_closed, 2);
+    expect_not_opened(&(weir_video_source){ .functions = &functions, .functions_size = sizeof functions }, NULL,
+                      WEIR_EDATA, "cannot open");
+    assert_int_equal(file.num_closed, 4);
+    weir_bytes_free(bytes);
+}
+
+TEST_CASE(bytes_that_the_reader_owns_are_freed_when_they_cannot_be_opened)
+{
+    weir_video_reader *reader;
+    weir_video_source source = { .bytes = weir_bytes_new(10, "x.mp4"), .own_bytes = true, .functions_size = 1 };
+    weir_error error = { 0 };
+    memset(source.bytes->data, 0, 10);
+    assert_int_equal(weir_video_reader_open(&reader, &source, sizeof source, NULL, 0, &error), WEIR_EDATA);
+    source.bytes = weir_bytes_new(10, "x.mp4");
+    weir_video_config config = { .stream = 1, .min_share = -1 };
+    assert_int_equal(weir_video_reader_open(&reader, &source, sizeof source, &config, sizeof config, &error),
+                     WEIR_EINVAL);
+}
+
+TEST_CASE(functions_that_lie_fail_the_request)
+{
+    static const int64_t lies[] = { INT64_MAX, 1 << 24, INT64_MIN, -99 };
+    const char *path = make_large();
+    if (!path)
+        return;
+    store file = { .bytes = bytes_of_file(path, path) };
+    weir_file_functions functions = functions_of(&file, true);
+    weir_video_source source = { .functions = &functions, .functions_size = sizeof functions, .name = path };
+    for (size_t i = 0; i < LENGTH(lies); i++) {
+        weir_frames *frames = NULL;
+        weir_error error = { 0 };
+        weir_video_reader *reader = reader_of(&source, &(weir_video_config){ .seed = 7 });
+        file.failure = lies[i];
+        file.num_reads = 0;
+        file.failing_read = 1;
+        assert_true(ask(reader, samplings[0], &frames, &error) < 0);
+        assert_non_null(strstr(error.message, "the program's function"));
+        file.failing_read = 0;
+        expect_frames(reader, path, samplings[0]);
+        weir_video_reader_free(reader);
+    }
+    weir_bytes_free(file.bytes);
+}
+
+TEST_CASE(null_is_refused)
+{
+    weir_video_info info;
+    weir_frames *frames;
+    weir_video_reader *reader = NULL;
+    const weir_video_source source = { .path = "a" };
+    weir_error error = { 0 };
+    assert_int_equal(weir_video_reader_open(NULL, &source, sizeof source, NULL, 0, &error), WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_open(&reader, NULL, 0, NULL, 0, &error), WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_info(NULL, &info, sizeof info), WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_set_number(NULL, 0, 0), WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_frames(NULL, NULL, 0, NULL, 0, &frames, &error), WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_begin(NULL, NULL, 0, NULL, 0, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_next(NULL, &frames, NULL), WEIR_EINVAL);
+    weir_video_reader_free(NULL);
+    const char *path = make_clip(0);
+    if (!path)
+        return;
+    reader = reader_of_path(path);
+    const weir_sampling sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 2 };
+    assert_int_equal(weir_video_reader_info(reader, NULL, sizeof info), WEIR_EINVAL);
+    assert_int_equal(weir_video_reader_frames(reader, NULL, 0, NULL, 0, NULL, &error), WEIR_EINVAL);
+    error = (weir_error){ 0 };
+    assert_int_equal(weir_video_reader_frames(reader, &sampling, 0, NULL, 0, &frames, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "sizeof(weir_sampling)"));
+    assert_int_equal(weir_video_reader_frames(reader, NULL, 0, NULL, 0, &frames, NULL), WEIR_OK);
+    assert_int_equal(frames->num_frames, NUM_FRAMES);
+    assert_int_equal(frames->width, 96);
+    weir_frames_free(frames);
+    weir_video_reader_free(reader);
+}
+
+TEST_CASE(structs_of_an_older_or_newer_program_are_taken_as_far_as_both_sides_know)
+{
+    struct {
+        weir_video_source known;
+        uint64_t unknown;
+    } newer = { .known = { .path = make_clip(2) }, .unknown = 1 };
+    struct {
+        weir_video_info known;
+        uint64_t unknown;
+    } info;
+    weir_video_reader *reader;
+    weir_error error = { 0 };
+    if (!newer.known.path)
+        return;
+    assert_int_equal(weir_video_reader_open(&reader, &newer.known, sizeof newer, NULL, 0, &error), WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(error.message, "weir_video_source"));
+    newer.unknown = 0;
+    newer.known.should_stop = has_enough; /* not of the older program */
+    newer.known.self = NULL;
+    assert_int_equal(
+        weir_video_reader_open(&reader, &newer.known, offsetof(weir_video_source, packets), NULL, 0, NULL), WEIR_OK);
+    memset(&info, 0xa5, sizeof info);
+    assert_int_equal(weir_video_reader_info(reader, &info.known, sizeof info), WEIR_OK);
+    assert_int_equal(info.unknown, 0);
+    assert_int_equal(info.known.width, 96);
+    memset(&info, 0xa5, sizeof info);
+    assert_int_equal(weir_video_reader_info(reader, &info.known, offsetof(weir_video_info, rotation)), WEIR_OK);
+    assert_int_equal(info.known.height, 64);
+    assert_int_equal(info.known.rotation, (int32_t)0xa5a5a5a5);
+    weir_video_reader_free(reader);
+}
+
+/* ---- threads -------------------------------------------------------------------------------------------------- */
+
+static void *ask_often(void *self)
+{
+    const weir_frames *whole = self;
+    weir_video_reader *reader = NULL;
+    weir_video_source source = { .path = make_clip(0) };
+    bool is_right = weir_video_reader_open(&reader, &source, sizeof source, NULL, 0, NULL) == WEIR_OK;
+    for (int64_t i = 0; is_right && i < NUM_FRAMES; i += 3) {
+        weir_frames *frames = NULL;
+        weir_sampling one = { .what = WEIR_SAMPLE_INDICES, .indices = &i, .num_indices = 1 };
+        is_right = ask(reader, one, &frames, NULL) == WEIR_OK &&
+                   memcmp(frames->data, whole->data + (size_t)i * whole->frame_bytes, whole->frame_bytes) == 0;
+        weir_frames_free(frames);
+    }
+    weir_video_reader_free(reader);
+    return is_right ? self : NULL;
+}
+
+TEST_CASE(two_threads_can_use_two_readers)
+{
+    const char *path = make_clip(0);
+    pthread_t threads[2];
+    if (!path)
+        return;
+    weir_frames *whole = stage_frames(path, &(weir_sampling){ 0 }, &small);
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_often, whole), 0);
+    for (size_t i = 0; i < LENGTH(threads); i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_ptr_equal(result, whole);
+    }
+    weir_frames_free(whole);
+}
+
+TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)
