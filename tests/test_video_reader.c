@@ -355,6 +355,43 @@ TEST_CASE(after_a_read_that_failed_the_next_request_is_right)
     weir_bytes_free(file.bytes);
 }
 
+/* Its packets are more than what is cached: they are read again for each request. */
+static const char *make_uncached(void)
+{
+    return clips_make("raw.mov", "-f lavfi -i testsrc2=s=640x480:r=20:d=1 -c:v rawvideo -pix_fmt rgb24");
+}
+
+TEST_CASE(in_a_file_whose_packets_are_not_kept_requests_are_right_also_after_failures)
+{
+    static const unsigned failing[] = { 1, 2, 30, 200, 0 };
+    const char *path = make_uncached();
+    unsigned num_failed = 0;
+    if (!path)
+        return;
+    store file = { .bytes = bytes_of_file(path, path), .failure = WEIR_EIO };
+    weir_file_functions functions = functions_of(&file, true);
+    weir_video_source source = { .functions = &functions, .functions_size = sizeof functions, .name = path };
+    weir_video_reader *reader = reader_of(&source, &(weir_video_config){ .seed = 7 });
+    const int64_t indices[] = { 15, 3, 16 };
+    const weir_sampling some = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 3 };
+    for (size_t i = 0; i < LENGTH(failing); i++) {
+        weir_frames *frames = NULL;
+        expect_frames(reader, path, some);
+        file.num_reads = 0;
+        file.failing_read = failing[i];
+        int rc = ask(reader, some, &frames, NULL);
+        bool has_failed = failing[i] && file.num_reads >= failing[i];
+        assert_int_equal(rc, has_failed ? WEIR_EIO : WEIR_OK);
+        num_failed += has_failed;
+        file.failing_read = 0;
+        weir_frames_free(frames);
+        expect_frames(reader, path, some);
+    }
+    assert_in_range(num_failed, 2, LENGTH(failing) - 1);
+    weir_video_reader_free(reader);
+    weir_bytes_free(file.bytes);
+}
+
 typedef struct patience {
     unsigned num_asked;
     unsigned stop_at; /* 0 = never */
