@@ -56,6 +56,17 @@ static void expect_refusal(const char *variable)
     program_free(&program);
 }
 
+TEST_CASE(frames_prints_time_and_brightness_without_a_pipeline)
+{
+    struct program program;
+    expect_success("FRAMES", clips_path("clips/b.mp4"), "2", NULL,
+                   TEXTS("   0.500 s: mean 0.0\n", "   1.500 s: mean 0.0\n"));
+    run(&program, "FRAMES", clips_path("nowhere"), NULL, NULL);
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "nowhere"));
+    program_free(&program);
+}
+
 TEST_CASE(images_prints_the_brightness_of_each)
 {
     expect_success("IMAGES", clips_path("clips"), NULL, NULL, TEXTS("c.png: png of 32x32, mean 255.0\n"));
