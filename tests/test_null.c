@@ -261,6 +261,7 @@ TEST_CASE(readers_refuse_null)
     const weir_video_source none = { 0 };
     weir_video_reader *reader;
     weir_video_info info;
+    weir_frames_size size;
     weir_frames *frames;
     REFUSED(weir_video_reader_open(NULL, &none, sizeof none, NULL, 0, NULL));
     REFUSED(weir_video_reader_open(&reader, NULL, sizeof none, NULL, 0, NULL));
@@ -269,6 +270,7 @@ TEST_CASE(readers_refuse_null)
     REFUSED(weir_video_reader_info(NULL, &info, sizeof info));
     REFUSED(weir_video_reader_set_number(NULL, 0, 0));
     REFUSED(weir_video_reader_frames(NULL, NULL, 0, NULL, 0, &frames, NULL));
+    REFUSED(weir_video_reader_measure(NULL, NULL, 0, NULL, 0, &size, sizeof size, NULL));
     REFUSED(weir_video_reader_begin(NULL, NULL, 0, NULL, 0, NULL));
     REFUSED(weir_video_reader_next(NULL, &frames, NULL));
     weir_video_reader_free(NULL);

@@ -582,6 +582,65 @@ TEST_CASE(the_facts_tell_how_a_player_turns_the_pictures)
     }
 }
 
+static void expect_measure(weir_video_reader *reader, const weir_sampling *sampling,
+                           const weir_picture_config *picture)
+{
+    weir_frames_size size;
+    weir_frames *frames = NULL;
+    assert_int_equal(weir_video_reader_measure(reader, sampling, sizeof *sampling, picture, sizeof *picture, &size,
+                                               sizeof size, NULL),
+                     WEIR_OK);
+    assert_int_equal(
+        weir_video_reader_frames(reader, sampling, sizeof *sampling, picture, sizeof *picture, &frames, NULL),
+        WEIR_OK);
+    assert_int_equal(size.num_frames, frames->num_frames);
+    assert_int_equal(size.width, frames->width);
+    assert_int_equal(size.height, frames->height);
+    assert_int_equal(size.channels, frames->channels);
+    assert_int_equal(size.frame_bytes, frames->frame_bytes);
+    assert_int_equal(size.num_bytes, frames->num_frames * frames->frame_bytes);
+    weir_frames_free(frames);
+}
+
+TEST_CASE(what_is_measured_is_the_size_of_the_result)
+{
+    static const weir_picture_config pictures[] = {
+        { .width = 48, .height = 32 },
+        { 0 },
+        { .height = 30, .pixel = WEIR_PIXEL_YUV420P },
+        { .pixel = WEIR_PIXEL_GRAY8, .no_autorotate = true },
+    };
+    for (size_t i = 0; i <= NUM_CLIPS; i++) {
+        const char *clip = make_clip(i < NUM_CLIPS ? i : 0);
+        if (!clip)
+            continue;
+        const char *path = i < NUM_CLIPS ? clip : clips_rotate(clip, "upright.mp4", (clips_matrix){ 0, 1, -1, 0 });
+        weir_video_reader *reader = reader_of_path(path);
+        for (size_t j = 0; j < LENGTH(samplings) * LENGTH(pictures); j++)
+            expect_measure(reader, &samplings[j / LENGTH(pictures)], &pictures[j % LENGTH(pictures)]);
+        weir_video_reader_free(reader);
+    }
+}
+
+TEST_CASE(what_a_filter_gives_cannot_be_measured)
+{
+    const char *path = make_clip(0);
+    const weir_picture_config filtered = { .filter = "fps=5" };
+    weir_frames_size size;
+    weir_error error = { 0 };
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    assert_int_equal(
+        weir_video_reader_measure(reader, NULL, 0, &filtered, sizeof filtered, &size, sizeof size, &error),
+        WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(error.message, "fps=5"));
+    assert_int_equal(weir_video_reader_measure(reader, NULL, 0, NULL, 0, &size, sizeof size, NULL), WEIR_OK);
+    assert_int_equal(size.num_frames, NUM_FRAMES);
+    expect_frames(reader, path, samplings[1]);
+    weir_video_reader_free(reader);
+}
+
 /* ---- wrong use ------------------------------------------------------------------------------------------------ */
 
 static void expect_not_opened(const weir_video_source *source, const weir_video_config *config, int status,
@@ -730,11 +789,17 @@ TEST_CASE(structs_of_an_older_or_newer_program_are_taken_as_far_as_both_sides_kn
 
 /* ---- threads -------------------------------------------------------------------------------------------------- */
 
+typedef struct job {
+    const char *path;
+    const weir_frames *whole;
+} job;
+
 static void *ask_often(void *self)
 {
-    const weir_frames *whole = self;
+    const job *asked = self;
+    const weir_frames *whole = asked->whole;
     weir_video_reader *reader = NULL;
-    weir_video_source source = { .path = make_clip(0) };
+    weir_video_source source = { .path = asked->path };
     bool is_right = weir_video_reader_open(&reader, &source, sizeof source, NULL, 0, NULL) == WEIR_OK;
     for (int64_t i = 0; is_right && i < NUM_FRAMES; i += 3) {
         weir_frames *frames = NULL;
@@ -754,12 +819,13 @@ TEST_CASE(two_threads_can_use_two_readers)
     if (!path)
         return;
     weir_frames *whole = stage_frames(path, &(weir_sampling){ 0 }, &small);
+    job asked = { .path = path, .whole = whole };
     for (size_t i = 0; i < LENGTH(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_often, whole), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_often, &asked), 0);
     for (size_t i = 0; i < LENGTH(threads); i++) {
         void *result;
         assert_int_equal(pthread_join(threads[i], &result), 0);
-        assert_ptr_equal(result, whole);
+        assert_ptr_equal(result, &asked);
     }
     weir_frames_free(whole);
 }

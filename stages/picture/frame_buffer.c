@@ -70,7 +70,7 @@ static int fail_max_bytes(const weir_frames_builder *builder, weir_error *error)
                           builder->max_bytes);
 }
 
-static uint32_t channels_of(weir_pixel pixel)
+uint32_t weir__frames_channels(weir_pixel pixel)
 {
     switch (pixel) {
     case WEIR_PIXEL_GRAY8: return 1;
@@ -102,7 +102,7 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *
     }
     builder->frames->width = width;
     builder->frames->height = height;
-    builder->frames->channels = channels_of(picture->pixel);
+    builder->frames->channels = weir__frames_channels(picture->pixel);
     builder->frames->pixel = picture->pixel;
     builder->frames->layout = picture->layout;
     builder->frames->frame_bytes = builder->frame_bytes;

@@ -10,6 +10,8 @@
 
 #include <weir/clock.h>
 
+#include "stages/scale/rotate.h"
+
 /* For selected frames. The packet cache holds about a minute of typical video. Reading a megabyte costs less than a
    seek in most containers. */
 enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
@@ -81,6 +83,18 @@ int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_req
     reader->frames.sampling = wanted->sampling;
     weir__frame_filter_begin(&reader->frame_filter, wanted->picture);
     return weir__frame_reader_select(&reader->frames, wanted->number, error);
+}
+
+void weir__picture_reader_size(const weir_picture_reader *reader, uint32_t *width, uint32_t *height)
+{
+    const weir_picture_config *picture = reader->wanted.picture;
+    const AVStream *stream = reader->decoder.stream;
+    int lowres = reader->decoder.codec->lowres;
+    bool is_turned = !picture->no_autorotate && weir__rotation_of_stream(stream).transposed;
+    uint32_t coded_width = (uint32_t)AV_CEIL_RSHIFT(FFMAX(stream->codecpar->width, 0), lowres);
+    uint32_t coded_height = (uint32_t)AV_CEIL_RSHIFT(FFMAX(stream->codecpar->height, 0), lowres);
+    *width = picture->width ? picture->width : is_turned ? coded_height : coded_width;
+    *height = picture->height ? picture->height : is_turned ? coded_width : coded_height;
 }
 
 void weir__picture_reader_close(weir_picture_reader *reader)

@@ -328,6 +328,64 @@ int weir_video_reader_frames(weir_video_reader *reader, const weir_sampling *sam
     return rc == WEIR_OK ? give_chunk(reader, frames, error) : rc;
 }
 
+/* A request for all frames reads without an index: the same frames, selected, are counted. */
+static int select_all(const weir_video_reader *reader, reader_request *own, weir_error *error)
+{
+    const weir_sampling *sampling = own->sampling ? own->sampling : &reader->config.sampling;
+    if (!weir__sampling_is_plain(sampling))
+        return WEIR_OK;
+    weir_sampling *every = calloc(1, sizeof *every);
+    if (!every)
+        return fail_memory(error);
+    *every = (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 1, .count = sampling->count };
+    free(own->sampling); /* it has no lists */
+    own->sampling = every;
+    return WEIR_OK;
+}
+
+static int measure_request(const weir_video_reader *reader, weir_frames_size *size, weir_error *error)
+{
+    const weir_picture_config *picture = reader->reader.wanted.picture;
+    *size = (weir_frames_size){ .num_frames = reader->reader.frames.num_targets };
+    weir__picture_reader_size(&reader->reader, &size->width, &size->height);
+    if (size->width == 0 || size->height == 0)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "the header does not tell the size of the pictures: give a width and a height");
+    size->channels = weir__frames_channels(picture->pixel);
+    size->frame_bytes = weir__scaler_picture_bytes(picture->pixel, size->width, size->height);
+    size->num_bytes = size->num_frames * size->frame_bytes;
+    return WEIR_OK;
+}
+
+int weir_video_reader_measure(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
+                              const weir_picture_config *picture, size_t picture_size, weir_frames_size *size,
+                              size_t size_size, weir_error *error)
+{
+    reader_request own;
+    weir_frames_size measured;
+    if (!reader || !size)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_measure(): reader or size is missing");
+    int rc = own_request(sampling, sampling_size, picture, picture_size, &own, error);
+    if (rc != WEIR_OK)
+        return rc;
+    const weir_picture_config *wanted = own.picture ? own.picture : reader->config.picture;
+    if (wanted->filter)
+        rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                            "the filter \"%s\" may give any number of frames: they cannot be measured",
+                            wanted->filter);
+    if (rc == WEIR_OK)
+        rc = select_all(reader, &own, error);
+    if (rc != WEIR_OK) {
+        free_request(&own);
+        return rc;
+    }
+    reader->step = NOT_BEGUN;
+    rc = begin_request(reader, &own, 0, error);
+    if (rc == WEIR_OK)
+        rc = measure_request(reader, &measured, error);
+    return rc == WEIR_OK ? weir_struct_fill(size, size_size, &measured, sizeof measured) : rc;
+}
+
 int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
                             const weir_picture_config *picture, size_t picture_size, weir_error *error)
 {

@@ -131,8 +131,28 @@ WEIR_API int weir_video_reader_frames(weir_video_reader *reader, const weir_samp
                                       const weir_picture_config *picture, size_t picture_size, weir_frames **frames,
                                       weir_error *error);
 
+/* What a request would give. */
+typedef struct weir_frames_size {
+    uint64_t num_frames;
+    uint32_t width;
+    uint32_t height;
+    uint32_t channels;  /* as in weir_frames */
+    size_t frame_bytes; /* of one frame */
+    uint64_t num_bytes; /* num_frames × frame_bytes */
+} weir_frames_size;
+
 /*
- * The same a few frames at a time, with constant memory: begins a request whose frames weir_video_reader_next() gives. They must
+ * The size of a request's result, size_size bytes of *size, from the packets of the file; decodes only if they do not show the
+ * frames. Without a size in the picture it is that of the header. Damage may make the result smaller. Returns WEIR_OK;
+ * WEIR_EUNSUPPORTED for a picture with a filter, which may give any number of frames, or without a size if the
+ * header has none either; otherwise as weir_video_reader_frames(), and it ends a request that was begun, too.
+ */
+WEIR_API int weir_video_reader_measure(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
+                                       const weir_picture_config *picture, size_t picture_size,
+                                       weir_frames_size *size, size_t size_size, weir_error *error);
+
+/*
+ * As weir_video_reader_frames(), but a few frames at a time, with constant memory: begins a request whose frames weir_video_reader_next() gives. They must
  * be in presentation order (weir_sampling_is_rising()). WEIR_OK, or the failure with *error (may be NULL) filled.
  */
 WEIR_API int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
