@@ -258,7 +258,7 @@ TEST_CASE(the_stages_refuse_null)
 
 TEST_CASE(readers_refuse_null)
 {
-    const weir_video_source none = { 0 };
+    weir_video_source none = { 0 };
     weir_video_reader *reader;
     weir_video_info info;
     weir_frames_size size;
@@ -270,6 +270,7 @@ TEST_CASE(readers_refuse_null)
     REFUSED(weir_video_reader_info(NULL, &info, sizeof info));
     REFUSED(weir_video_reader_set_number(NULL, 0, 0));
     REFUSED(weir_video_reader_frames(NULL, NULL, 0, NULL, 0, &frames, NULL));
+    REFUSED(weir_video_reader_frames_into(NULL, NULL, 0, NULL, 0, &none, sizeof none, &frames, NULL));
     REFUSED(weir_video_reader_measure(NULL, NULL, 0, NULL, 0, &size, sizeof size, NULL));
     REFUSED(weir_video_reader_begin(NULL, NULL, 0, NULL, 0, NULL));
     REFUSED(weir_video_reader_next(NULL, &frames, NULL));

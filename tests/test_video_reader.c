@@ -16,6 +16,7 @@
 #include "common/random.h"
 #include "tests/bytes_source.h"
 #include "tests/clips.h"
+#include "tests/fenced.h"
 #include "tests/result.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
@@ -176,6 +177,7 @@ static const weir_sampling samplings[] = {
     { .what = WEIR_SAMPLE_KEYFRAMES },
     { .what = WEIR_SAMPLE_RANDOM, .count = 3 },
     { .what = WEIR_SAMPLE_ALL, .start_ns = 500000000, .end_ns = 900000000 },
+    { .what = WEIR_SAMPLE_UNIFORM, .count = 50 }, /* some twice, the last one, too */
 };
 
 static void expect_all_samplings(weir_video_reader *reader, const char *path)
@@ -292,6 +294,106 @@ TEST_CASE(random_frames_are_determined_by_the_seed_the_epoch_and_the_number)
     assert_memory_not_equal(frames[1]->pts, frames[0]->pts, 3 * sizeof(int64_t));
     for (size_t i = 0; i < LENGTH(frames); i++)
         weir_frames_free(frames[i]);
+    weir_video_reader_free(reader);
+}
+
+/* ---- memory of the program ------------------------------------------------------------------------------------ */
+
+static void expect_into(weir_video_reader *reader, const weir_sampling *sampling, const weir_picture_config *picture,
+                        bool at_start)
+{
+    weir_frames *frames = NULL;
+    weir_frames *expected = NULL;
+    assert_int_equal(
+        weir_video_reader_frames(reader, sampling, sizeof *sampling, picture, sizeof *picture, &expected, NULL),
+        WEIR_OK);
+    size_t num_bytes = expected->num_frames * expected->frame_bytes;
+    fenced memory = fenced_new(num_bytes, at_start);
+    assert_int_equal(weir_video_reader_frames_into(reader, sampling, sizeof *sampling, picture, sizeof *picture,
+                                                   memory.data, num_bytes, &frames, NULL),
+                     WEIR_OK);
+    assert_ptr_equal(frames->data, memory.data);
+    assert_true(frames->memory_bytes < sizeof *frames + expected->num_frames * 2 * sizeof *frames->pts);
+    assert_same(frames, expected);
+    weir_frames_free(frames);
+    assert_memory_equal(memory.data, expected->data, num_bytes);
+    fenced_free(&memory);
+    weir_frames_free(expected);
+}
+
+TEST_CASE(frames_in_memory_of_the_program_are_the_same_and_nothing_else_is_written)
+{
+    static const weir_picture_config pictures[] = {
+        { .width = 48, .height = 32 },
+        { .width = 33, .height = 17, .layout = WEIR_LAYOUT_NCHW },
+        { .width = 3, .height = 2 },
+        { .width = 33, .height = 17 },
+        { .width = 90, .height = 63, .scaler = WEIR_SCALER_FAST },
+        { .width = 95, .height = 64, .scaler = WEIR_SCALER_EXACT, .resize = WEIR_RESIZE_STRETCH },
+        { .width = 35, .height = 19, .scaler = WEIR_SCALER_EXACT },
+        { .width = 35, .height = 19, .pixel = WEIR_PIXEL_YUV420P },
+        { .width = 5, .height = 3, .pixel = WEIR_PIXEL_GRAY8 },
+    };
+    const char *path = make_clip(0);
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    for (size_t i = 0; i < LENGTH(samplings); i++)
+        for (size_t j = 0; j < LENGTH(pictures); j++)
+            for (int at_start = 0; at_start < 2; at_start++)
+                expect_into(reader, &samplings[i], &pictures[j], at_start);
+    weir_video_reader_free(reader);
+}
+
+TEST_CASE(pictures_of_odd_sizes_in_memory_of_the_program_are_the_same)
+{
+    static const weir_picture_config pictures[] = {
+        { 0 },
+        { .scaler = WEIR_SCALER_EXACT },
+        { .scaler = WEIR_SCALER_FAST },
+        { .width = 49, .height = 31, .resize = WEIR_RESIZE_STRETCH },
+        { .width = 181, .height = 121, .scaler = WEIR_SCALER_EXACT },
+    };
+    static const char *const formats[] = { "yuv420p", "yuv444p", "gray", "bgr0" };
+    for (size_t i = 0; i < LENGTH(formats); i++) {
+        char name[32], arguments[256];
+        snprintf(name, sizeof name, "odd_%s.mkv", formats[i]);
+        snprintf(arguments, sizeof arguments, "-f lavfi -i testsrc2=s=91x63:r=10 -frames:v 3 -c:v ffv1 -pix_fmt %s",
+                 formats[i]);
+        const char *path = clips_make(name, arguments);
+        if (!path)
+            continue;
+        weir_video_reader *reader = reader_of_path(path);
+        for (size_t j = 0; j < LENGTH(pictures); j++)
+            expect_into(reader, &(weir_sampling){ 0 }, &pictures[j], false);
+        weir_video_reader_free(reader);
+    }
+}
+
+TEST_CASE(memory_that_is_too_small_is_said_and_not_left)
+{
+    const char *path = make_clip(0);
+    static const size_t missing[] = { 1, 48 * 32 * 3, 48 * 32 * 3 * 3 };
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    for (size_t i = 0; i < LENGTH(samplings); i++) {
+        weir_frames *frames = NULL;
+        weir_frames_size size;
+        weir_error error = { 0 };
+        const weir_sampling *sampling = &samplings[i];
+        assert_int_equal(weir_video_reader_measure(reader, sampling, sizeof *sampling, &small, sizeof small, &size,
+                                                   sizeof size, NULL),
+                         WEIR_OK);
+        fenced memory = fenced_new(size.num_bytes - missing[i % LENGTH(missing)], false);
+        assert_int_equal(weir_video_reader_frames_into(reader, sampling, sizeof *sampling, &small, sizeof small,
+                                                       memory.data, memory.size_bytes, &frames, &error),
+                         WEIR_ELIMIT);
+        assert_null(frames);
+        assert_non_null(strstr(error.message, "to be written into"));
+        fenced_free(&memory);
+        expect_frames(reader, path, *sampling);
+    }
     weir_video_reader_free(reader);
 }
 

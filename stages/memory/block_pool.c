@@ -177,10 +177,20 @@ weir_block *weir__block_get(weir_allocator *allocator, size_t num_bytes)
     return block;
 }
 
+weir_block *weir__block_lend(void *data)
+{
+    weir_block *block = calloc(1, sizeof *block);
+    if (block)
+        block->data = data;
+    return block;
+}
+
 void weir__block_put(weir_block *block)
 {
-    if (!block)
+    if (!block || !block->allocator) {
+        free(block);
         return;
+    }
     weir_allocator *allocator = block->allocator;
     keep_block(allocator, block);
     weir_allocator_free(allocator); /* a block in use is an owner */

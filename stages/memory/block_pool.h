@@ -11,9 +11,9 @@
 
 typedef struct weir_block {
     void *data;
-    size_t num_bytes;    /* at least as requested */
-    unsigned num_misses; /* requests in turn that it did not suit, while it was free */
-    weir_allocator *allocator;
+    size_t num_bytes;          /* at least as requested */
+    unsigned num_misses;       /* requests in turn that it did not suit, while it was free */
+    weir_allocator *allocator; /* NULL = the data is the program's, and is not freed */
 } weir_block;
 
 /* One of the C library's memory, aligned to 64 bytes. NULL = out of memory. */
@@ -25,6 +25,9 @@ int weir__allocator_use(weir_allocator *allocator, const char *who, weir_error *
 
 /* NULL = out of memory. The contents are undefined. */
 weir_block *weir__block_get(weir_allocator *allocator, size_t num_bytes);
+
+/* Stands for memory that the program keeps; num_bytes is 0. NULL = out of memory. */
+weir_block *weir__block_lend(void *data);
 
 /* NULL is fine. */
 void weir__block_put(weir_block *block);

@@ -44,8 +44,9 @@ static int resize_frames(weir_frames_builder *builder, size_t num_frames)
 {
     weir_frames *frames = builder->frames;
     size_t size_bytes = data_bytes(builder, num_frames);
-    uint8_t *data = builder->allocator ? resize_block(builder, size_bytes)
-                                       : weir__shared_data_resize(frames->data, &frames->shared, size_bytes);
+    uint8_t *data = builder->into        ? builder->into
+                    : builder->allocator ? resize_block(builder, size_bytes)
+                                         : weir__shared_data_resize(frames->data, &frames->shared, size_bytes);
     if (data)
         frames->data = data;
     int64_t *pts = realloc(frames->pts, num_frames * sizeof *pts);
@@ -65,6 +66,10 @@ static int fail_frames_memory(const weir_frames_builder *builder, size_t num_fra
 
 static int fail_max_bytes(const weir_frames_builder *builder, weir_error *error)
 {
+    if (builder->into)
+        return weir_error_set(error, WEIR_ELIMIT, 0,
+                              "the frames need more than the %" PRIu64 " bytes that they are to be written into",
+                              builder->max_bytes);
     return weir_error_set(error, WEIR_ELIMIT, 0,
                           "the frames are over the limit of %" PRIu64 " bytes: raise max_bytes, or make them smaller",
                           builder->max_bytes);
@@ -96,7 +101,8 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *
     num_frames = num_frames > 0 ? num_frames : 1;
 
     builder->frames = calloc(1, sizeof *builder->frames);
-    if (!builder->frames || resize_frames(builder, (size_t)num_frames) != WEIR_OK) {
+    bool is_lent = builder->frames && builder->into && (builder->frames->block = weir__block_lend(builder->into));
+    if (!builder->frames || (builder->into && !is_lent) || resize_frames(builder, (size_t)num_frames) != WEIR_OK) {
         weir__frames_abort(builder);
         return fail_frames_memory(builder, (size_t)num_frames, error);
     }
@@ -132,12 +138,20 @@ int weir__frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *
             return rc;
     }
     *data = frames->data + (size_t)frames->num_frames * builder->frame_bytes;
-    return WEIR_OK;
+    builder->is_scratch = builder->into && data_bytes(builder, (size_t)frames->num_frames + 1) > builder->max_bytes;
+    if (builder->is_scratch && !builder->scratch)
+        builder->scratch = malloc(data_bytes(builder, 1));
+    if (builder->is_scratch)
+        *data = builder->scratch;
+    return *data ? WEIR_OK : fail_frames_memory(builder, 1, error);
 }
 
 void weir__frames_commit(weir_frames_builder *builder, int64_t pts)
 {
     weir_frames *frames = builder->frames;
+    if (builder->is_scratch)
+        memcpy(frames->data + (size_t)frames->num_frames * builder->frame_bytes, builder->scratch,
+               builder->frame_bytes);
     frames->pts[frames->num_frames++] = pts;
 }
 
@@ -176,6 +190,8 @@ weir_frames *weir__frames_end(weir_frames_builder *builder)
     size_t room_bytes = frames->block ? frames->block->num_bytes : data_bytes(builder, builder->max_frames);
     frames->memory_bytes = sizeof *frames + room_bytes + builder->max_frames * sizeof *frames->pts;
     builder->frames = NULL;
+    free(builder->scratch);
+    builder->scratch = NULL;
     return frames;
 }
 
@@ -183,4 +199,6 @@ void weir__frames_abort(weir_frames_builder *builder)
 {
     weir_frames_free(builder->frames);
     builder->frames = NULL;
+    free(builder->scratch);
+    builder->scratch = NULL;
 }

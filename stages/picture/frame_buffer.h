@@ -2,6 +2,10 @@
 #ifndef STAGES_PICTURE_FRAME_BUFFER_H
 #define STAGES_PICTURE_FRAME_BUFFER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include <weir/status.h>
 #include <weir/video.h>
 
@@ -12,6 +16,10 @@ typedef struct weir_frames_builder {
     /* set before weir__frames_begin() */
     uint64_t max_bytes;        /* of the result */
     weir_allocator *allocator; /* NULL = the heap, or shared memory */
+    uint8_t *into;             /* the program's memory, of max_bytes; NULL = none */
+
+    uint8_t *scratch; /* for a frame behind which `into` has no room for the slack; NULL = none yet */
+    bool is_scratch;  /* the frame of weir__frames_next() is there */
 } weir_frames_builder;
 
 /* As weir_frames.channels. */

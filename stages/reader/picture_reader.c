@@ -166,7 +166,8 @@ static int make_view(weir_picture_reader *reader, const weir_frames_builder *bui
     if (is_first || !reader->frame_filter.is_again)
         rc = weir__scaler_run(&reader->scaler, reader->picture, data, error);
     else
-        memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
+        memcpy(data, builder->frames->data + (builder->frames->num_frames - 1) * builder->frame_bytes,
+               builder->frame_bytes);
     reader->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
 }
@@ -336,7 +337,13 @@ static int arrange_frames(const weir_picture_reader *reader, weir_frames_builder
 
 int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames, weir_error *error)
 {
-    weir_frames_builder builder = { .max_bytes = reader->config->max_bytes, .allocator = reader->config->allocator };
+    const weir_video_config *config = reader->config;
+    uint8_t *into = reader->wanted.into;
+    weir_frames_builder builder = {
+        .max_bytes = into ? reader->wanted.into_bytes : config->max_bytes,
+        .allocator = into ? NULL : config->allocator,
+        .into = into,
+    };
     int rc = fill_chunk(reader, &builder, error);
     int arranged = rc == WEIR_OK ? arrange_frames(reader, &builder, error) : WEIR_OK;
     rc = arranged == WEIR_OK ? rc : arranged;

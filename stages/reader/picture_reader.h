@@ -27,6 +27,8 @@ typedef struct weir_picture_request {
     const weir_picture_config *picture; /* checked, a whole copy */
     uint64_t number;                    /* with the seed, for random frames */
     uint32_t chunk_frames;              /* (0 = one result) */
+    uint8_t *into;                      /* the program's memory for the result (NULL = the reader's own) */
+    size_t into_bytes;
 } weir_picture_request;
 
 typedef struct weir_picture_reader {

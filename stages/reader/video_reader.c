@@ -27,6 +27,8 @@ typedef struct reader_request {
     weir_sampling *sampling;
     const weir_picture_config *picture;
     size_t picture_size;
+    uint8_t *into; /* the program's */
+    size_t into_bytes;
 } reader_request;
 
 typedef enum step_state { NOT_BEGUN = 0, GOING, ENDED } step_state;
@@ -279,6 +281,8 @@ static int begin_request(weir_video_reader *reader, reader_request *own, uint32_
         .picture = own->picture ? own->picture : reader->config.picture,
         .number = reader->number,
         .chunk_frames = chunk_frames,
+        .into = own->into,
+        .into_bytes = own->into_bytes,
     };
     int rc = weir__video_filter_check(wanted.picture, wanted.sampling, error);
     if (rc == WEIR_OK && chunk_frames)
@@ -312,20 +316,40 @@ static int give_chunk(weir_video_reader *reader, weir_frames **frames, weir_erro
     return rc;
 }
 
-int weir_video_reader_frames(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
-                             const weir_picture_config *picture, size_t picture_size, weir_frames **frames,
-                             weir_error *error)
+/* into = NULL: the frames have memory of their own. */
+static int decode_request(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
+                          const weir_picture_config *picture, size_t picture_size, uint8_t *into, size_t into_bytes,
+                          weir_frames **frames, weir_error *error)
 {
     reader_request own;
-    if (!reader || !frames)
-        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_frames(): reader or frames is missing");
     *frames = NULL;
     int rc = own_request(sampling, sampling_size, picture, picture_size, &own, error);
     if (rc != WEIR_OK)
         return rc;
+    own.into = into;
+    own.into_bytes = into_bytes;
     reader->step = NOT_BEGUN;
     rc = begin_request(reader, &own, 0, error);
     return rc == WEIR_OK ? give_chunk(reader, frames, error) : rc;
+}
+
+int weir_video_reader_frames(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
+                             const weir_picture_config *picture, size_t picture_size, weir_frames **frames,
+                             weir_error *error)
+{
+    if (!reader || !frames)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_frames(): reader or frames is missing");
+    return decode_request(reader, sampling, sampling_size, picture, picture_size, NULL, 0, frames, error);
+}
+
+int weir_video_reader_frames_into(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
+                                  const weir_picture_config *picture, size_t picture_size, void *data,
+                                  size_t num_bytes, weir_frames **frames, weir_error *error)
+{
+    if (!reader || !data || !frames)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "weir_video_reader_frames_into(): reader, data or frames is missing");
+    return decode_request(reader, sampling, sampling_size, picture, picture_size, data, num_bytes, frames, error);
 }
 
 /* A request for all frames reads without an index: the same frames, selected, are counted. */

@@ -131,6 +131,17 @@ WEIR_API int weir_video_reader_frames(weir_video_reader *reader, const weir_samp
                                       const weir_picture_config *picture, size_t picture_size, weir_frames **frames,
                                       weir_error *error);
 
+/*
+ * The same, but the pixels go to the caller's memory: an array of NumPy's, a pinned block. (*frames)->data is `data`, which
+ * weir_frames_free() leaves alone; it holds the times and all else. Nothing is written outside of data[0] to data[num_bytes - 1],
+ * whose contents are undefined behind the frames and after a failure. WEIR_ELIMIT if the frames need more than num_bytes; neither
+ * max_bytes nor the allocator of the config count.
+ */
+WEIR_API int weir_video_reader_frames_into(weir_video_reader *reader, const weir_sampling *sampling,
+                                           size_t sampling_size, const weir_picture_config *picture,
+                                           size_t picture_size, void *data, size_t num_bytes, weir_frames **frames,
+                                           weir_error *error);
+
 /* What a request would give. */
 typedef struct weir_frames_size {
     uint64_t num_frames;
