@@ -205,6 +205,54 @@ static int decode_pipe(FILE *out, weir_error *error)
     return status;
 }
 
+/* ---- a reader ---------------------------------------------------------------------------------------------------- */
+
+static int ask_into(weir_video_reader *reader, FILE *out, weir_error *error)
+{
+    static uint8_t data[3 * 32 * 32 * 3];
+    const weir_sampling three = { .what = WEIR_SAMPLE_UNIFORM, .count = 3 };
+    const weir_picture_config size = { .width = 32, .height = 32 };
+    weir_frames *frames = NULL;
+    int rc = weir_video_reader_frames_into(reader, &three, sizeof three, &size, sizeof size, data, sizeof data,
+                                           &frames, error);
+    rc = rc == WEIR_OK ? put_frames(out, frames, error) : rc;
+    weir_frames_free(frames);
+    return rc;
+}
+
+static int ask_all(weir_video_reader *reader, FILE *out, weir_error *error)
+{
+    weir_frames *frames = NULL;
+    int rc = weir_video_reader_begin(reader, NULL, 0, NULL, 0, error);
+    while (rc == WEIR_OK && (rc = weir_video_reader_next(reader, &frames, error)) == WEIR_OK) {
+        rc = put_frames(out, frames, error);
+        weir_frames_free(frames);
+    }
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+static int ask_reader(FILE *out, weir_error *error)
+{
+    const weir_video_source source = { .path = clip };
+    const weir_video_config config = { .damage = WEIR_DAMAGE_STRICT, .chunk_frames = 4 };
+    weir_video_reader *reader = NULL;
+    weir_frames_size size;
+    int rc = weir_video_reader_open(&reader, &source, sizeof source, &config, sizeof config, error);
+    if (rc == WEIR_OK)
+        rc = weir_video_reader_measure(reader, NULL, 0, NULL, 0, &size, sizeof size, error);
+    if (rc == WEIR_OK)
+        rc = ask_into(reader, out, error);
+    if (rc == WEIR_OK)
+        rc = ask_all(reader, out, error);
+    weir_video_reader_free(reader);
+    return rc;
+}
+
+TEST_CASE(readers_bear_every_fault)
+{
+    BEARS_EVERY_FAULT(ask_reader);
+}
+
 TEST_CASE(decoding_bears_every_fault)
 {
     BEARS_EVERY_FAULT(decode_all);
