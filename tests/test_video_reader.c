@@ -833,7 +833,9 @@ TEST_CASE(null_is_refused)
     const weir_video_source source = { .path = "a" };
     weir_error error = { 0 };
     assert_int_equal(weir_video_reader_open(NULL, &source, sizeof source, NULL, 0, &error), WEIR_EINVAL);
+    reader = (weir_video_reader *)(uintptr_t)1;
     assert_int_equal(weir_video_reader_open(&reader, NULL, 0, NULL, 0, &error), WEIR_EINVAL);
+    assert_null(reader);
     assert_int_equal(weir_video_reader_info(NULL, &info, sizeof info), WEIR_EINVAL);
     assert_int_equal(weir_video_reader_set_number(NULL, 0, 0), WEIR_EINVAL);
     assert_int_equal(weir_video_reader_frames(NULL, NULL, 0, NULL, 0, &frames, &error), WEIR_EINVAL);

@@ -162,29 +162,45 @@ static void free_source(weir_video_reader *reader)
     free(reader);
 }
 
-int weir_video_reader_open(weir_video_reader **made, const weir_video_source *source, size_t source_size,
-                           const weir_video_config *config, size_t config_size, weir_error *error)
+/* Takes the source over. NULL = out of memory. */
+static weir_video_reader *reader_new(const weir_video_source *source)
 {
-    if (!made || !source || source_size == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "weir_video_reader_open(): reader, source or source_size is missing");
-    *made = NULL;
-    weir_video_source own;
-    int rc = weir_struct_copy(&own, sizeof own, source, source_size, "weir_video_source", error);
-    if (rc != WEIR_OK)
-        return rc;
     weir_video_reader *reader = calloc(1, sizeof *reader);
     if (!reader) {
-        weir_bytes_free(own.own_bytes ? own.bytes : NULL);
-        return fail_memory(error);
+        weir_bytes_free(source->own_bytes ? source->bytes : NULL);
+        return NULL;
     }
-    reader->source = own;
+    reader->source = *source;
     reader->number = weir__random_seed(0, 0);
-    rc = own_functions(reader, error);
+    return reader;
+}
+
+static int prepare_source(weir_video_reader *reader, weir_error *error)
+{
+    int rc = own_functions(reader, error);
     if (rc == WEIR_OK)
         rc = check_source(&reader->source, error);
     if (rc == WEIR_OK && !(reader->path = strdup(name_of(&reader->source))))
         rc = fail_memory(error);
+    return rc;
+}
+
+int weir_video_reader_open(weir_video_reader **made, const weir_video_source *source, size_t source_size,
+                           const weir_video_config *config, size_t config_size, weir_error *error)
+{
+    if (made)
+        *made = NULL;
+    if (!made || !source || source_size == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "weir_video_reader_open(): reader, source or source_size is missing");
+    weir_video_source own;
+    int rc = weir_struct_copy(&own, sizeof own, source, source_size, "weir_video_source", error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir_video_reader *reader = reader_new(&own);
+    if (!reader)
+        return fail_memory(error);
+    rc = prepare_source(reader, error);
     if (rc == WEIR_OK)
         rc = own_video_config(reader, config, config_size, error);
     if (rc != WEIR_OK)
