@@ -248,6 +248,8 @@ TEST_CASE(the_stages_refuse_null)
     assert_int_equal(weir_allocator_memory(NULL).kind, WEIR_MEMORY_HOST);
     assert_int_equal(weir_memory_check((weir_memory){ WEIR_MEMORY_HOST, 0 }, NULL, NULL), WEIR_OK);
     assert_int_equal(weir_memory_check((weir_memory){ WEIR_MEMORY_CUDA, 0 }, NULL, NULL), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_memory_dlpack_type((weir_memory){ WEIR_MEMORY_HOST, 0 }), 1);
+    assert_int_equal(weir_memory_of_dlpack(1, 0).kind, WEIR_MEMORY_HOST);
     weir_entry_free(NULL);
     weir_entry_release(NULL, NULL);
     weir_entry_free(weir_entry_new());
