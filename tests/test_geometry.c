@@ -34,9 +34,9 @@
 
 #include "common/random.h"
 #include "stages/batch/convert.h"
+#include "stages/picture/filter_graph.h"
 #include "stages/scale/rotate.h"
 #include "stages/scale/scaler.h"
-#include "stages/picture/filter_graph.h"
 #include "tests/clips.h"
 #include "tests/fenced.h"
 

@@ -26,8 +26,8 @@
 #include "stages/isolate/message.h"
 #include "stages/isolate/message_rules.h"
 #include "stages/isolate/sandbox.h"
-#include "stages/scale/scaler.h"
 #include "stages/reader/video_config.h"
+#include "stages/scale/scaler.h"
 #include "tests/clips.h"
 
 static const char broken_answer[] = "WEIR_TEST_BROKEN_ANSWER"; /* set for a worker program that answers so */

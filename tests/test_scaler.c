@@ -17,10 +17,10 @@
 #include <libswscale/swscale.h>
 
 #include "stages/memory/pixel_rows.h"
+#include "stages/picture/filter_graph.h"
 #include "stages/scale/rotate.h"
 #include "stages/scale/scale_kernels.h"
 #include "stages/scale/scaler.h"
-#include "stages/picture/filter_graph.h"
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 
