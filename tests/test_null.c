@@ -354,7 +354,7 @@ TEST_CASE(the_statistics_refuse_null)
     weir_trace_request(NULL);
     assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL, false, NULL), WEIR_OK);
     assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL, false, NULL), WEIR_OK);
-    assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL, false, NULL), WEIR_OK);
+    assert_int_equal(weir_trace_merge("a", (const char *const[]){ "b", NULL }, 2, NULL, false, NULL), WEIR_EINVAL);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
     weir_reader_close(NULL);

@@ -1055,6 +1055,36 @@ TEST_CASE(a_schedule_writes_one_file_for_each_cycle)
     remove_folder(folder);
 }
 
+/* The name of a later file is known only when it begins. */
+TEST_CASE(a_later_file_replaces_no_file_of_another_kind)
+{
+    static const char letter[] = "Dear reader,\n";
+    for (int has_older = 0; has_older < 2; has_older++) {
+        char *folder = make_folder(), *pattern = path_in(folder, "{batch}.json");
+        char *other = path_in(folder, has_older ? "2.json.old" : "2.json"), *next = path_in(folder, "3.json");
+        weir_trace_options options = { .overwrite = true,
+                                       .max_bytes = has_older ? 1 << 20 : 0,
+                                       .schedule = { .active = 1, .repeat = 3 } };
+        FILE *file = fopen(other, "w");
+        assert_non_null(file);
+        fputs(letter, file);
+        assert_int_equal(fclose(file), 0);
+        weir_error error = { 0 };
+        weir_trace_file *trace = open_trace(pattern, &options);
+        run_items(weir_trace_observer(trace), (run_spec){ .count = 20, .steps = 10 });
+        assert_int_equal(weir_trace_close(trace, &error), WEIR_EINVAL);
+        assert_non_null(strstr(error.message, "2.json"));
+        char *text = read_file(other);
+        assert_string_equal(text, letter);
+        assert_well_formed(next); /* the failure is that file's */
+        free(text);
+        free(next);
+        free(other);
+        free(pattern);
+        remove_folder(folder);
+    }
+}
+
 /* An uploader may still read a file under a name that it was told. */
 TEST_CASE(a_removed_file_leaves_its_name_unused)
 {
