@@ -284,4 +284,35 @@ TEST_CASE(a_keyframe_that_is_shown_before_earlier_packets_is_distrusted)
     assert_distrusted(packets, NUM_OPEN, "a frame before a keyframe is shown after it");
 }
 
+/* As where the 32 bits of FLV's times wrap around. */
+TEST_CASE(a_clock_that_jumps_while_a_frame_waits_is_distrusted)
+{
+    enum { JUMP_MS = 10001 };
+    static const char why[] = "the clock jumps within a group of pictures";
+    const weir_packet_entry group[] = { { .pts = 20, .dts = 0, .flags = CLEAN_KEY },
+                                        { .pts = 50, .dts = 10, .flags = SHOWN },
+                                        { .pts = 30, .dts = 20, .flags = SHOWN },
+                                        { .pts = 40 + JUMP_MS, .dts = 20 + JUMP_MS, .flags = SHOWN } };
+    weir_packet_entry packets[4];
+    assert_distrusted(group, 4, why);
+    memcpy(packets, group, sizeof packets);
+    packets[3].dts--;
+    assert_distrusted(packets, 4, NULL);
+    packets[3] = group[3];
+    packets[3].flags = CLEAN_KEY; /* another group: what waits is shown before it */
+    assert_distrusted(packets, 4, NULL);
+    packets[3] = group[3];
+    packets[1].flags = 0; /* nothing that is shown waits */
+    packets[2].dts = 30;
+    assert_distrusted(packets, 4, NULL);
+    memcpy(packets, group, sizeof packets);
+    packets[3].dts = AV_NOPTS_VALUE;
+    assert_distrusted(packets, 4, NULL);
+    for (size_t i = 0; i < 3; i++)
+        packets[i].dts += 2 * JUMP_MS;
+    packets[1].pts = 50 + 2 * JUMP_MS;
+    packets[3].dts = 0; /* backwards */
+    assert_distrusted(packets, 4, why);
+}
+
 TEST_MAIN(NULL, NULL, make_stream, free_stream)

@@ -628,6 +628,21 @@ TEST_CASE(frames_that_an_edit_list_hides_are_hidden)
     }
 }
 
+/* The 32 bits of FLV's times wrap around within a group of pictures with B-frames. */
+TEST_CASE(frames_where_the_clock_of_flv_jumps_are_all_there)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%sjump.flv", folder());
+    if (!run_ffmpeg("-f lavfi -i testsrc2=s=64x48:r=25 -frames:v 50 -c:v libx264 -bf 2 -g 12 -pix_fmt yuv420p "
+                    "-avoid_negative_ts disabled -output_ts_offset -1",
+                    path))
+        skip();
+    what_is_tried = path;
+    assert_num_frames(path, (weir_sampling){ 0 }, 50);
+    assert_num_frames(path, (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 1 }, 50);
+    assert_true(check_clip(path, false, &example_state));
+}
+
 /* Packets of AVI files have no time of showing: the times of the last frames, which the decoder returns after the last
    packet, go on. */
 TEST_CASE(the_last_frames_of_an_avi_file_have_times)

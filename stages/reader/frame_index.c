@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <libavutil/avutil.h>
+#include <libavutil/common.h>
 
 #include <weir/clock.h>
 #include <weir/status.h>
@@ -106,6 +107,28 @@ static bool overlaps_keyframe(const weir_index *index)
     return false;
 }
 
+/*
+ * Does the clock jump within a group of pictures, while a frame that was decoded waits to be shown? Its time is of before the
+ * jump, and those of the frames that are shown before it are of behind it, as where the 32 bits of FLV's times wrap around.
+ * ffmpeg's limit for a jump (dts_delta_threshold).
+ */
+static bool jumps_within_group(const weir_index *index, AVRational time_base)
+{
+    const int64_t max_ns = 10 * WEIR_SECOND;
+    int64_t latest_pts = INT64_MIN;
+    for (size_t i = 1; i < index->num_packets; i++) {
+        const weir_packet_entry *before = &index->packets[i - 1], *packet = &index->packets[i];
+        if (before->flags & WEIR_PACKET_SHOWN)
+            latest_pts = FFMAX(latest_pts, before->pts);
+        if (before->dts == AV_NOPTS_VALUE || packet->dts == AV_NOPTS_VALUE || (packet->flags & WEIR_PACKET_KEY))
+            continue;
+        int64_t jump_ns = av_rescale_q(av_sat_sub64(packet->dts, before->dts), time_base, nanoseconds);
+        if ((jump_ns > max_ns || jump_ns < -max_ns) && latest_pts > before->dts)
+            return true;
+    }
+    return false;
+}
+
 /* Why the order of timestamps may not be the decoder's output order. */
 static const char *distrust_index(const weir_index *index, const AVStream *stream, const dated *frames)
 {
@@ -126,6 +149,8 @@ static const char *distrust_index(const weir_index *index, const AVStream *strea
         if (frames[i].pts == frames[i - 1].pts)
             return "two frames have the same timestamp";
     }
+    if (jumps_within_group(index, stream->time_base))
+        return "the clock jumps within a group of pictures";
     return overlaps_keyframe(index) ? "a frame before a keyframe is shown after it" : NULL;
 }
 
