@@ -51,8 +51,8 @@ typedef enum scene_shape {
 
 typedef struct scene {
     const char *name;
-    const char
-        *truth; /* "kind:stage" of each right answer, separated by spaces; a kind alone for those without a name */
+    /* "kind:stage" of each right answer, separated by spaces; a kind alone for those without a name. */
+    const char *truth;
     double least, most; /* what twice the slots, and threads, of that stage bring; 0 = is not asked */
     scene_shape shape;
     uint32_t threads, epoch_items, sink_items;

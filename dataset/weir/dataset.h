@@ -10,13 +10,13 @@
  *         .items = weir_dataset_items(dataset),
  *     };
  *
- * Clips are numbered in the byte order of their identities (weir_item_identity(); of local files, their paths), without
- * broken ones: the same files have the same numbers on every machine. A list may have several clips of the same file; these
- * follow each other in the order of the list. The tables, for plain SQL, are in docs/scale.md.
+ * Clips are numbered in the byte order of their identities (weir_item_identity(); the identity of a local file is its path).
+ * Broken clips have no number. The same files have the same numbers on every machine. A list may have several clips of the same
+ * file; these follow each other in the order of the list. docs/scale.md describes the tables, for plain SQL.
  *
- * A URL is the same clip under each signature, and its secrets are not stored: weir_dataset_options.paths gives the
- * addresses again. Identities of URLs with hidden values that may name the object (?key=clips/1.mp4) need the same
- * weir_identity_set_key() for each build and for opening.
+ * A URL is the same clip with any signature. Its secrets are not stored, so weir_dataset_options.paths gives the addresses again.
+ * If URLs have hidden values that may name the object (?key=clips/1.mp4), their identities depend on weir_identity_set_key(): set
+ * the same key for each build and for opening.
  */
 #ifndef WEIR_DATASET_H
 #define WEIR_DATASET_H
@@ -47,15 +47,15 @@ typedef struct weir_dataset_progress {
     uint64_t num_broken;             /* of those read, unusable */
     uint64_t num_removed;            /* files that no longer exist, removed from the index */
     uint64_t num_unreadable_folders; /* above 0: nothing was removed, as the listing is incomplete */
-    uint64_t num_cut;                /* of those read, usable, but without frames that their headers announce */
+    uint64_t num_cut; /* of those read, usable, but some frames that the header announces are missing */
 } weir_dataset_progress;
 
 /* Setting all fields except root or paths to 0 is equivalent to defaults. Borrowed during the call. */
 typedef struct weir_dataset_build_options {
     const char *root; /* a folder; paths are kept relative to it (NULL = paths) */
     const char *glob; /* a pattern for the file names below root, as in file_names.h (NULL = WEIR_VIDEO_FILES) */
-    /* files or URLs; a file that is listed several times is several clips, and read once, by the first of its
-       addresses (NULL = root) */
+    /* Files or URLs (NULL = root). A file that is listed several times is several clips; it is read once, at the first of its
+       addresses. */
     const char *const *paths;
     /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
     const char *const *labels;
@@ -72,7 +72,7 @@ typedef struct weir_dataset_build_options {
        Of members with the same name the last one in the archive is the clip, as when tar unpacks it. Links and sparse
        files are left out (default: the files are the clips) */
     bool tar;
-    /* where the bytes of the clips come from, and how frames are decoded, if any are; as in weir_probe_config */
+    /* Where the bytes of the clips come from, and how frames are decoded, if any are; as in weir_probe_config. */
     const weir_input_config *input;
     size_t input_size;
     const weir_decoder_config *decoder;
@@ -87,9 +87,9 @@ WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build
                                       size_t options_size, weir_dataset_progress *result, weir_error *error);
 
 /*
- * Makes or updates the index at `path`: files whose size and modification time are those of the index are not read
- * again; nor are URLs whose server says that they are the same (weir_probe_result.validator), which are only opened. Results are written once a second; after a stop or a kill the next build continues from there. *result (may
- * be NULL) is filled in any case.
+ * Makes or updates the index at `path`. Files whose size and modification time are those of the index are not read again.
+ * URLs whose server reports the same version (weir_probe_result.validator) are only opened. Results are written once a second;
+ * after a stop or a kill, the next build continues from there. *result (may be NULL) is filled in any case.
  * WEIR_OK; WEIR_ESTOPPED; or the failure with *error (may be NULL) filled: WEIR_ENOTFOUND (no such folder),
  * WEIR_EINVAL, WEIR_EDATA (`path` is another kind of file, which is not changed), WEIR_EUNSUPPORTED (an index of a
  * newer version), WEIR_EACCESS, WEIR_EBUSY, WEIR_EIO, WEIR_ENOMEM.
@@ -115,9 +115,9 @@ typedef struct weir_dataset_options {
     size_t num_classes;
     const char *root;  /* the folder of the clips (NULL = where it was when the index was built) */
     bool ignore_mtime; /* for a copy without modification times: compare only sizes to detect changed files */
-    /* addresses of the clips that are URLs with secrets, which the index does not have: the list of the build, or the same
-       objects under new signatures, in any order; other paths may be among them. Copied, where needed (NULL = there is
-       no such URL) */
+    /* The addresses of clips that are URLs with secrets, because the index does not have the secrets: the list of the build, or
+       URLs of the same objects with new signatures. Their order does not matter, and there may be other paths among them.
+       Addresses that are needed are copied (NULL = there is no such URL). */
     const char *const *paths;
     size_t num_paths;
 } weir_dataset_options;
@@ -127,8 +127,9 @@ WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_option
 
 /*
  * WEIR_OK, or *dataset is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such file, no clip matches the
- * condition, a class without clips, no such root, a URL whose address is not among the paths), WEIR_EINVAL (a condition that is not valid SQL), WEIR_EDATA (not
- * an index, or an incomplete one), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. options may be NULL.
+ * condition, a class without clips, no such root, a URL whose address is not among the paths), WEIR_EINVAL (a condition that
+ * is not valid SQL), WEIR_EDATA (not an index, or an incomplete one), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
+ * options may be NULL.
  */
 static inline int weir_dataset_open(const char *path, const weir_dataset_options *options, weir_dataset **dataset,
                                     weir_error *error)
@@ -142,7 +143,7 @@ WEIR_API void weir_dataset_close(weir_dataset *dataset);
 /* The number of clips, without broken ones. NULL is 0. */
 WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 
-/* A hash of the contents (identities, sizes, labels, starts and ends, conditions): a different value means different items.
+/* A hash of the contents (identities, sizes, labels, starts and ends, conditions). A different value means different items.
    NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
 

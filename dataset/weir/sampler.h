@@ -144,18 +144,18 @@ typedef struct weir_sampler_source_config {
     uint64_t first_epoch;    /* number of the pipeline's first epoch */
     uint64_t first_position; /* of this rank in that epoch: earlier ones are skipped */
     void *made;              /* private to the source; NULL */
-    uint64_t dataset;        /* identifies the items in checkpoints, such as weir_dataset_fingerprint(): a pipeline is
-                                not resumed with other items. Paths are always compared, by their identities
-                                (weir_item_identity()), so URLs may be signed anew; those with hidden
-                                values that may name the object need the same weir_identity_set_key() in each
-                                process (0 = not compared) */
+    /* Identifies the items in checkpoints, for example weir_dataset_fingerprint(): a pipeline is not resumed with other items
+       (0 = not compared). Paths are always compared, by their identities (weir_item_identity()), so URLs may have new
+       signatures. If URLs have hidden values that may name the object, set the same weir_identity_set_key() in each process. */
+    uint64_t dataset;
     weir_sampler_failed failed; /* (default WEIR_FAILED_DEFAULT) */
     void *numbers;              /* private to the source; NULL */
 } weir_sampler_source_config;
 
 /*
- * Each item's data is a weir_entry *, its label the path, its identity that of the path with weir_entry.occurrence, its number (weir_item.seq) the position in this rank's
- * share, minus first_position. weir_source_sampler() refuses what weir_sampler_new() refuses.
+ * Each item's data is a weir_entry *. Its label is the path; its identity is that of the path, with weir_entry.occurrence. Its
+ * number (weir_item.seq) is the position in this rank's share, minus first_position. weir_source_sampler() refuses what
+ * weir_sampler_new() refuses.
  * weir_stage_options.epochs sets the number of epochs. If all tasks of a stage fail in the first epoch (all files have
  * changed since they were indexed, say), the pipeline fails and says why.
  *
@@ -188,8 +188,8 @@ static inline void weir_source_sampler(weir_builder *builder, const weir_sampler
  * random order; no item crosses the end of an epoch. If the items are known in advance, use weir_sampler_source,
  * which shuffles all of them without a buffer.
  *
- * Items keep their data, type, label and number (weir_item.seq). The choice depends on the seed, and on the epoch and number of the input
- * item: with inputs in order (WEIR_ORDER_INPUT upstream) and a concurrency of 1, runs are reproducible. With a higher
+ * Items keep their data, type, label and number (weir_item.seq). The choice depends on the seed, and on the epoch and number of
+ * the input item: with inputs in order (WEIR_ORDER_INPUT upstream) and a concurrency of 1, runs are reproducible. With a higher
  * concurrency each slot has a separate buffer.
  */
 

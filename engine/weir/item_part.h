@@ -1,7 +1,7 @@
 /*
- * The parts of an item: what an operation tells of it besides its time. How long the steps of its task took, how much there
- * was to do, what kind of thing it is. The engine does not know what a part means: it shows times inside the task in traces,
- * and gives all parts to task hooks (weir_task_end), of which one records them (weir_sqlite_item_hook()).
+ * The parts of an item are what an operation reports about it, in addition to its run time: how long the steps of its task took,
+ * how much work there was, and what kind of item it is. The engine does not know what a part means. In traces, it shows the
+ * times inside the task. It passes all parts to task hooks (weir_task_end); weir_sqlite_item_hook() is one that records them.
  *
  *     static const weir_part_info upload = { "upload", WEIR_PART_TIME, "s", "copying to the device" };
  *     …
@@ -24,24 +24,24 @@ typedef enum weir_part_kind {
 } weir_part_kind;
 
 enum {
-    WEIR_MAX_ITEM_PARTS = 24,  /* of an item */
-    WEIR_PART_NAME_BYTES = 32, /* the largest name, with its NUL */
-    WEIR_PART_TEXT_BYTES = 32, /* the largest text, with its NUL; longer ones are cut */
+    WEIR_MAX_ITEM_PARTS = 24,  /* the most parts of one item */
+    WEIR_PART_NAME_BYTES = 32, /* of the longest name, with its NUL */
+    WEIR_PART_TEXT_BYTES = 32, /* of the longest text, with its NUL; longer texts are cut */
 };
 
-/* What a part is: a row of a static table. It and its texts must live as long as the process. Two rows with one name are the
-   same part. */
+/* Describes a part: a row of a static table. The row and its texts must live as long as the process. Two rows with the same name
+   are the same part. */
 typedef struct weir_part_info {
     const char *name; /* "upload" */
     weir_part_kind kind;
-    const char *unit;    /* of what is stored and shown: "s", "frames"; "" = none */
+    const char *unit;    /* in which values are stored and shown: "s", "frames"; "" = none */
     const char *meaning; /* for help texts and documentation */
 } weir_part_info;
 
 typedef struct weir_item_part {
     const weir_part_info *info;
-    int64_t number;   /* 0 or more; of a text 0 */
-    const char *text; /* of WEIR_PART_TEXT; else NULL */
+    int64_t number;   /* 0 or more; always 0 for WEIR_PART_TEXT */
+    const char *text; /* of WEIR_PART_TEXT; otherwise NULL */
 } weir_item_part;
 
 #ifdef __cplusplus

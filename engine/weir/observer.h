@@ -5,8 +5,8 @@
  * Blocking: an observer may block as long as it needs. Scheduling, deadlines, stop and the ends of laps do not wait
  * for it. Only weir_pipeline_free() waits, until the last call has returned. Meanwhile the engine buffers its
  * reports: up to 64 laps, after which new laps are joined to the newest one of their mode and phase (weir_lap.num_joined),
- * so that sums stay exact; and up to 16 MiB of failures and events. Whatever does not fit is counted; as soon as there is room, an
- * event "dropped" and a log line report the number.
+ * so that sums stay exact; and up to 16 MiB of failures and events. Whatever does not fit is counted; as soon as there is room,
+ * an event "dropped" and a log line report the number.
  *
  * Pointers inside the structs are valid during the call only, except names of stages, queues and pools, which are valid
  * until the pipeline is freed.
@@ -66,8 +66,8 @@ typedef struct weir_run_info {
  * the lap ended before any mark; if marks follow, it belongs to the start-up.
  *
  * A mode or phase that has lasted for a second ends the interval. Those that change more often share an interval: each mode
- * and phase in it has one lap, with all of its stretches. The laps of an interval follow each other, in the order in which
- * their last stretches ended, so their sums and lengths are exact, and so are their times if each had one stretch.
+ * and phase has one lap in it, for all stretches of time that belong to it. The laps of an interval follow each other, in the
+ * order in which their last stretches ended. So their sums and lengths are exact. Their times are exact if each had one stretch.
  */
 typedef struct weir_lap_position {
     const char *mode; /* "" = none was marked */
@@ -80,10 +80,11 @@ typedef struct weir_lap_position {
 
 /*
  * What was measured in one interval (weir_pipeline_options.stats_interval_ns) while the consumer was in one mode and phase;
- * without marks, each interval is one lap. If it is longer than a second, the first one ends after one second. The last lap is
- * passed on when weir_pipeline_free() has begun. It ends there if the consumer has reported anything (steps, phases,
- * spans, counters) after the last item was delivered, else when the work had ended: a pipeline that is kept for long has
- * the same figures. If the interval ends between the two, the lap that ends with the work is passed on then.
+ * without marks, each interval is one lap. If the interval is longer than a second, the first lap ends after one second.
+ *
+ * The last lap is passed on when weir_pipeline_free() has begun. It ends there if the consumer has reported anything (steps,
+ * phases, spans, counters) after the last item was delivered; otherwise it ends when the work had ended, so a pipeline that is
+ * kept for long has the same figures. If the interval ends between the two, the lap that ends with the work is passed on then.
  */
 typedef struct weir_lap {
     uint64_t number; /* from 0 */

@@ -168,11 +168,11 @@ WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 WEIR_API void weir_task_add_run_delay(weir_task *task, int64_t delay_ns);
 
 /*
- * Tells a part of the item (see <weir/item_part.h>): the time, number or size of the task so far, all its results included. A
- * later call for the same part replaces the value. Traces show the times of a task inside it, one after the other; of a task
- * with several results (WEIR_MORE), what was added since the last one. Call it while run() or flush() runs, on the thread
- * that runs the task. WEIR_OK; WEIR_ELIMIT: the item has WEIR_MAX_ITEM_PARTS; or WEIR_EINVAL: NULL, a negative number, a part
- * without a name or with one that is too long, or a part of another kind.
+ * Reports a part of the item (see <weir/item_part.h>): the time, count or bytes of the whole task so far, with all its results.
+ * A later call for the same part replaces the value. Traces show the times of a task inside it, one after the other. If a task
+ * has several results (WEIR_MORE), each shows what was added since the last one. Call it while run() or flush() runs, on the
+ * thread that runs the task. WEIR_OK; WEIR_ELIMIT: the item already has WEIR_MAX_ITEM_PARTS parts; or WEIR_EINVAL: NULL, a
+ * negative number, a part without a name or with a name that is too long, or a part of another kind.
  */
 WEIR_API int weir_task_set_part(weir_task *task, const weir_part_info *part, int64_t number);
 
@@ -180,10 +180,11 @@ WEIR_API int weir_task_set_part(weir_task *task, const weir_part_info *part, int
 WEIR_API int weir_task_set_text(weir_task *task, const weir_part_info *part, const char *text);
 
 /*
- * Says that work inside the item is done: `amount` more of `unit` ("frames"), as it is done, so that a lap, a snapshot and an
- * experiment have a figure long before the item ends. It counts even if the task fails. A stage counts in one unit, that of its
- * first call: a static text. amount: up to 2^40. Cheap: an atomic addition in the slot. Call it while run() or flush() runs, or
- * while the task is pending; any thread. WEIR_OK; or WEIR_EINVAL: NULL, an empty unit or another one than before, or too much.
+ * Reports that `amount` more units of work inside the item are done ("frames"). Call it during the task: laps, snapshots and
+ * experiments then have a figure long before the item ends. The work counts even if the task fails. The unit is a static text;
+ * a stage has one unit, that of its first call. amount is at most 2^40. The call is cheap: an atomic addition in the slot. Call
+ * it while run() or flush() runs, or while the task is pending; any thread. WEIR_OK; or WEIR_EINVAL: NULL, an empty unit, another
+ * unit than before, or an amount that is too large.
  */
 WEIR_API int weir_task_advance(weir_task *task, const char *unit, uint64_t amount);
 
@@ -219,7 +220,7 @@ typedef struct weir_task_end {
     int64_t run_ns;              /* run time; waiting for room between results (WEIR_MORE) is not counted */
     const weir_item *out;        /* its result (WEIR_OK), else NULL; must not be changed */
     const weir_error *error;     /* NULL = no failure */
-    const weir_item_part *parts; /* what the operation has told of the item, in the order in which it began to */
+    const weir_item_part *parts; /* those that the operation has reported, in the order of their first reports */
     uint32_t num_parts;
 } weir_task_end;
 

@@ -431,8 +431,8 @@ typedef struct weir_stage_snapshot {
     int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */
     /* What other processes have waited for a CPU, since the start; see weir_task_add_run_delay(). */
     int64_t child_delay_ns;
-    uint64_t num_work;     /* what its tasks have reported as done since the start, see weir_task_advance(), */
-    const char *work_unit; /* and in which unit; NULL = nothing was reported yet */
+    uint64_t num_work; /* the work that its tasks have reported as done since the start, see weir_task_advance() */
+    const char *work_unit; /* the unit of num_work; NULL = nothing was reported yet */
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {
@@ -470,8 +470,8 @@ typedef struct weir_snapshot {
 WEIR_API int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **snapshot);
 WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
 
-/* Reports an event to the observers, unless weir_pipeline_free() has begun. Strings are copied; category and detail may be NULL. Any
-   thread. WEIR_OK or WEIR_ENOMEM. */
+/* Reports an event to the observers, unless weir_pipeline_free() has begun. Strings are copied; category and detail may be NULL.
+   Any thread. WEIR_OK or WEIR_ENOMEM. */
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
 /*

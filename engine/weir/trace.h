@@ -49,8 +49,8 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step, or WEIR_NO_STEP */
     WEIR_TRACE_PHASE = 13,   /* the consumer's phase begins. value: (intptr_t) of its name */
     WEIR_TRACE_LAP = 14,     /* laps end; or, in a long interval, are taken (once a minute) */
-    /* a part of the task whose TASK follows: item: (uintptr_t) of its name; value: how long it took in all, since the result
-       before (weir_task_set_part()) */
+    /* a part of the task whose TASK follows. item: (uintptr_t) of its name; value: its total time since the previous result
+       (weir_task_set_part()) */
     WEIR_TRACE_PART = 15,
     WEIR_TRACE_MODE = 16, /* the consumer's mode begins. value: (intptr_t) of its name */
 

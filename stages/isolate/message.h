@@ -64,8 +64,8 @@ bool weir__isolated_send(int fd, const isolated_message *message);
 /* Who sends, and what the receiver takes from it. */
 typedef struct isolated_sender {
     isolated_side side;
-    weir_shared_data *
-        *blocks; /* that it has sent, WEIR_SHARED_BLOCKS of them (NULL = it reuses none); the caller drops them */
+    /* The blocks that it has sent, WEIR_SHARED_BLOCKS of them (NULL = it reuses none). The caller drops them. */
+    weir_shared_data **blocks;
     uint64_t max_body_bytes; /* of a result or a request (0 = ISOLATED_MAX_BODY_BYTES) */
 } isolated_sender;
 

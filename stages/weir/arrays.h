@@ -42,7 +42,8 @@ WEIR_API int weir_npy_open_stream(weir_npy **npy, FILE *file, const char *name, 
 
 /* Appends the item's data: a weir_frames, weir_audio or weir_collated. WEIR_OK; WEIR_EINVAL: another type of item, or its
    size or pixel format differs from that of earlier items, and nothing has been written; WEIR_EUNSUPPORTED: it is bfloat16,
-   which NumPy does not support, or in memory of a device; WEIR_EIO: the disk is full or broken, and only weir_npy_close() may be called now. */
+   which NumPy does not support, or in memory of a device; WEIR_EIO: the disk is full or broken. After WEIR_EIO, call only
+   weir_npy_close(). */
 WEIR_API int weir_npy_add(weir_npy *npy, const weir_item *item, weir_error *error);
 
 /* keep: completes the file and gives it its name; an existing .npy file is replaced. Otherwise removes what was written. `npy` is
@@ -97,28 +98,30 @@ typedef enum weir_part {
 } weir_part;
 
 /*
- * A part of an item as a tensor for PyTorch, NumPy 2.1, JAX, CuPy and all other libraries that read DLPack 1.0, without a copy:
- * in its own shape ([N, height, width, 3] of uint8 by default), row-major and contiguous, on the device that the item's `memory`
- * says (parts other than the data: on the CPU). Python passes it on in a capsule named "dltensor_versioned".
+ * Makes a tensor of a part of an item, without a copy, for PyTorch, NumPy 2.1, JAX, CuPy and all other libraries that read
+ * DLPack 1.0. The tensor has the shape of the part ([N, height, width, 3] of uint8 by default), row-major and contiguous. The
+ * data is on the device that the item's `memory` says; other parts are on the CPU. In Python, put the tensor into a capsule named
+ * "dltensor_versioned".
  *
- * The item stays as it is, and there may be any number of tensors of it, of the same part, too: they share its memory, which is
- * freed when the item and all its tensors are, by weir_item_release() or weir_frames_free() (weir_audio_free(),
- * weir_collated_free()), and by the deleter of each tensor, which its owner calls once, on any thread. Tensors may be written to;
- * who shares memory sees what the others write. Those of an item whose data others have, too (a replay of weir_cache), are
- * read-only.
+ * The item does not change, and it can have any number of tensors, also several of the same part. They share its memory. The
+ * memory is freed when the item and all its tensors have been freed: the item by weir_item_release() or weir_frames_free()
+ * (weir_audio_free(), weir_collated_free()), each tensor by its deleter, which its owner calls once, on any thread. Tensors may
+ * be written to; all that share the memory see the changes. Tensors of an item whose data others also have (a replay of
+ * weir_cache) are read-only.
  *
- * wanted: the device that the tensor names (NULL = that of the memory). As nothing is copied, this may only be the same, or the
- * host ({ WEIR_MEMORY_HOST, 0 }) for memory that the CPU may touch: PyTorch and JAX take pinned memory by that name only.
- * Python's dl_device.
+ * wanted: the device that the tensor names (NULL = that of the memory); in Python, this is dl_device. Nothing is copied, so it
+ * may only be the device of the memory, or the host ({ WEIR_MEMORY_HOST, 0 }) for memory that the CPU may read and write.
+ * PyTorch and JAX accept pinned memory only as host memory.
  *
- * Any thread, one at a time for each item. WEIR_OK; or the item is unchanged, *tensor is NULL and *error (may be NULL) is filled:
- * WEIR_EINVAL (NULL, another type of item, or it has no such part), WEIR_EUNSUPPORTED (it is not in that memory), WEIR_ENOMEM.
+ * Any thread, one at a time for each item. WEIR_OK. Otherwise the item is unchanged, *tensor is NULL and *error (may be NULL) is
+ * filled: WEIR_EINVAL (NULL, another type of item, or an item without this part), WEIR_EUNSUPPORTED (the values are not in that
+ * memory), WEIR_ENOMEM.
  */
 WEIR_API int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted,
                             struct DLManagedTensorVersioned **tensor, weir_error *error);
 
-/* The same for consumers that know no versions (NumPy before 2.1; capsules named "dltensor"). Such a tensor
-   cannot say that it is read-only: NumPy takes all of them for read-only, others take all for writable. */
+/* The same for consumers that do not support versioned tensors (NumPy before 2.1; capsules named "dltensor"). Such a tensor
+   cannot say that it is read-only: NumPy treats all of them as read-only, other consumers treat all of them as writable. */
 WEIR_API int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memory *wanted,
                                         struct DLManagedTensor **tensor, weir_error *error);
 

@@ -30,8 +30,8 @@ extern "C" {
 
 /* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_audio_config {
-    /* where the bytes come from and how they are decoded (NULL = the defaults); the sizes are those of the structs. What
-       weir_decoder_config has for pictures is refused */
+    /* Where the bytes come from and how they are decoded (NULL = the defaults). Each size is that of its struct. Fields of
+       weir_decoder_config that are for pictures must not be set. */
     const weir_input_config *input;
     size_t input_size;
     const weir_decoder_config *decoder;
@@ -46,8 +46,8 @@ typedef struct weir_audio_config {
     uint64_t max_bytes; /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
 } weir_audio_config;
 
-/* Decoded samples, in host memory. One owner at a time, except for tensors of it (weir_to_dlpack()); everything in it is freed by
-   weir_audio_free(). */
+/* Decoded samples, in host memory. They have one owner at a time; their tensors (weir_to_dlpack()) also share them.
+   weir_audio_free() frees everything in the struct. */
 typedef struct weir_audio {
     float *data;          /* [num_samples][channels] or, if planar, [channels][num_samples]; contiguous; full scale is
                              -1 to 1, and may be exceeded */

@@ -1,6 +1,6 @@
 /*
- * What decode stages and readers take besides paths: files in memory, when the source has the bytes (also the output of the tar
- * stage), files that the program reads itself, and items of a dataset.
+ * What decode stages and readers take in addition to paths: files in memory, if the source has the bytes (the tar stage outputs
+ * such files, too); files that the program reads itself; and items of a dataset.
  */
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H
@@ -31,12 +31,12 @@ typedef struct weir_bytes {
 /* The type of items whose data is a weir_bytes. */
 #define WEIR_TYPE_BYTES "weir.bytes"
 
-/* A file of that size, in one block of memory, for the caller to fill. The name is copied and may be NULL. NULL = out
+/* Makes a file of that size, in one block of memory, for the caller to fill. The name is copied and may be NULL. NULL = out
    of memory. Any thread. */
 WEIR_API weir_bytes *weir_bytes_new(size_t size_bytes, const char *name);
 
-/* A file whose bytes are at `data`, without a copy: `release`(owner), which may be NULL, frees them. NULL = out of
-   memory; then the data stays the caller's. Any thread. */
+/* Makes a file of the bytes at `data`, without a copy. release(owner) frees them (NULL = nothing to free). NULL = out of
+   memory; the caller then still owns the data. Any thread. */
 static inline weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *name,
                                           void (*release)(void *owner), void *owner)
 {
@@ -54,7 +54,7 @@ static inline weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, c
     return bytes;
 }
 
-/* Its memory, the files in `next` included: for weir_item.size_bytes. NULL is 0. Any thread. */
+/* The memory of the file and of the files in `next`, in bytes: for weir_item.size_bytes. NULL is 0. Any thread. */
 static inline size_t weir_bytes_memory(const weir_bytes *bytes)
 {
     size_t memory_bytes = 0;
@@ -73,9 +73,9 @@ static inline void weir_bytes_free(weir_bytes *bytes)
 }
 
 /*
- * A file that the program reads itself: a file-like object, another store. The functions are called on the thread that
- * uses the reader, only during calls of the reader, and never two at once. A program that is stopped inside a function
- * returns WEIR_ESTOPPED from it.
+ * A file that the program reads itself: a file-like object, or another kind of storage. The functions are called on the thread
+ * that uses the reader, only during calls of the reader, and never two at once. If the program is stopped inside a
+ * function, the function returns WEIR_ESTOPPED.
  */
 typedef struct weir_file_functions {
     void *self;
@@ -84,15 +84,15 @@ typedef struct weir_file_functions {
        end of the file; or a negative WEIR_E…, which fails the request. */
     int64_t (*read)(void *self, uint8_t *data, size_t num_bytes);
 
-    /* Moves the position to that byte of the file, from 0 to its size. WEIR_OK, or a negative WEIR_E…. NULL = it cannot:
-       the file is read into memory first, up to weir_input_config.max_pipe_bytes. */
+    /* Moves the position to that byte of the file, from 0 to its size. WEIR_OK, or a negative WEIR_E…. NULL = the file cannot
+       seek: it is read into memory first, up to weir_input_config.max_pipe_bytes. */
     int (*seek)(void *self, int64_t position);
 
-    /* The size of the file in bytes; 0 = unknown: containers whose header is at their end cannot be opened then, unless
-       seek is NULL. */
+    /* The size of the file in bytes (0 = unknown). If it is unknown, containers with the header at their end cannot be
+       opened, unless seek is NULL. */
     int64_t size_bytes;
 
-    /* The last call, when the reader is freed or could not be opened. NULL = none. */
+    /* The last call: when the reader is freed, or could not be opened. NULL = none. */
     void (*close)(void *self);
 } weir_file_functions;
 
@@ -112,7 +112,7 @@ typedef struct weir_entry {
     int64_t size_bytes; /* -1 = unknown */
     int64_t mtime_ns;   /* since 1970; 0 = unknown */
 
-    /* the file's packet table, as weir_probe makes it: frames can be selected without reading the whole file first.
+    /* The file's packet table, as weir_probe makes it: frames can be selected without reading the whole file first.
        Allocated; NULL = unknown */
     uint8_t *packets;
     size_t packets_bytes;
@@ -131,12 +131,12 @@ typedef struct weir_entry {
     int64_t start_ns;
     int64_t end_ns;
 
-    /* What a server said of the version of the file at a URL, as weir_probe_result has it: weir_probe does not read a
-       file that is still the same. Allocated; NULL = it is read */
+    /* The version of the file at a URL, as its server reported it (weir_probe_result.validator): weir_probe does not read
+       a file that is still the same. Allocated; NULL = the file is read */
     char *validator;
 
-    uint64_t
-        occurrence; /* number of the item among those of the dataset with the same path; see weir_item_identity() */
+    /* The number of the item among those of the dataset with the same path; see weir_item_identity(). */
+    uint64_t occurrence;
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */

@@ -12,8 +12,8 @@
  * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
  * id, not on the rank, the batch or the number of threads.
  *
- * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P, or values in memory of a device), WEIR_EINVAL (another number of channels than
- * the batch has, or frames smaller than the crop), WEIR_ENOMEM.
+ * A task fails, and its clip is dropped, with WEIR_EUNSUPPORTED (YUV420P, or values in memory of a device), WEIR_EINVAL (another
+ * number of channels than the batch has, or frames smaller than the crop) or WEIR_ENOMEM.
  */
 #ifndef WEIR_COLLATE_H
 #define WEIR_COLLATE_H
@@ -74,13 +74,14 @@ typedef struct weir_collate_config {
     double flip;                   /* the probability of a mirror image, left to right (0 = never) */
     uint64_t seed;
 
-    /* Where the tensors are. Borrowed until the pipeline is built, which then is an owner of it; up to 8 free blocks are kept for
-       reuse (NULL = the C library's memory, aligned to 64 bytes). It must be memory that the CPU may touch. */
+    /* Batches are made in the memory of this allocator (NULL = the C library's memory, aligned to 64 bytes). The CPU must be
+       able to read and write it. Up to 8 free blocks are kept for reuse. Borrowed until the pipeline is built; the pipeline is
+       then one of its owners. */
     weir_allocator *allocator;
 } weir_collate_config;
 
-/* A batch. Made by the stage only; one owner at a time, except for tensors of it (weir_to_dlpack()); freed with all it holds by
-   weir_collated_free(). */
+/* A batch. Only the stage makes it. It has one owner at a time; its tensors (weir_to_dlpack()) also share it.
+   weir_collated_free() frees it and all it holds. */
 typedef struct weir_collated {
     void *data; /* contiguous, row-major */
     size_t data_bytes;

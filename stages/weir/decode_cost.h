@@ -1,8 +1,8 @@
 /*
- * What the decode stages measure of each item. One row defines the field of the struct, the part that task hooks and traces
- * get (weir/item_part.h), and the key and column of the statistics, in which times are seconds.
+ * What the decode stages measure of each item. Each row defines a field of the struct, the part that task hooks and traces get
+ * (weir/item_part.h), and the key and column of the statistics. In the statistics, times are in seconds.
  *
- * X(field, name, kind, unit, meaning): kind as in weir_part_kind. TIME is an int64_t of nanoseconds, COUNT and BYTES are
+ * X(field, name, kind, unit, meaning): kind is as in weir_part_kind. TIME is an int64_t of nanoseconds, COUNT and BYTES are
  * uint64_t, TEXT is an array of char. 0 and "" mean unknown, except in the last two fields.
  */
 #ifndef WEIR_DECODE_COST_H

@@ -15,13 +15,13 @@
 extern "C" {
 #endif
 
-/* Which frames the decoder does not smooth with the codec's loop filter (deblocking, SAO), which takes a fifth to a
-   third of the CPU time. Later frames are predicted from what was not filtered, so errors grow until the next keyframe,
-   except with WEIR_LOOP_FILTER_REFERENCES. `bench/option_costs.py` measures both. FFmpeg's own decoders of
-   H.264, HEVC, VP8, VP9 and some older codecs support it; others (libdav1d's AV1) filter all frames. */
+/* Which frames the decoder smooths with the codec's loop filter (deblocking, SAO). The filter takes a fifth to a third of the
+   CPU time. Later frames are predicted from frames that were not filtered, so errors grow until the next keyframe, except with
+   WEIR_LOOP_FILTER_REFERENCES. `bench/option_costs.py` measures the time and the errors. FFmpeg's own decoders of H.264, HEVC,
+   VP8, VP9 and some older codecs support this; others (libdav1d's AV1) filter all frames. */
 typedef enum weir_loop_filter {
-    WEIR_LOOP_FILTER_ALL = 0,    /* filters every frame, as the codec's standard says */
-    WEIR_LOOP_FILTER_REFERENCES, /* only frames that others are predicted from: errors do not spread */
+    WEIR_LOOP_FILTER_ALL = 0,    /* every frame, as the codec's standard says */
+    WEIR_LOOP_FILTER_REFERENCES, /* only frames from which others are predicted: errors do not spread */
     WEIR_LOOP_FILTER_KEYFRAMES,  /* only keyframes */
     WEIR_LOOP_FILTER_NONE,
 } weir_loop_filter;
@@ -33,24 +33,25 @@ typedef enum weir_loop_filter {
 typedef struct weir_decoder_config {
     /* Limits against hostile files: beyond them the task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
-    /* Of the reference frames that one slot's decoder holds: estimated before decoding, counted during it (0 = 1
-       GiB). */
+    /* Bytes of the reference frames that the decoder of one slot holds. They are estimated before decoding and counted during
+       it (0 = 1 GiB). */
     uint64_t max_decoder_bytes;
     /* The same for all decoders of the process together, in all pipelines (0 = half of the memory that the process may
        use). */
     uint64_t max_all_decoder_bytes;
 
-    /* Cheaper decoding of pictures that loses accuracy: by default they are what the codec's standard says. Not for
+    /* Cheaper, less accurate decoding of pictures. By default, pictures are decoded as the codec's standard says. Not for
        sound. */
     weir_loop_filter loop_filter; /* (default WEIR_LOOP_FILTER_ALL) */
     bool fast_decode; /* let the decoder take shortcuts that its standard does not allow (AV_CODEC_FLAG2_FAST) */
-    uint8_t lowres;   /* decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the width and height, or the nearest that the codec
-                         supports: JPEG, MPEG-1, -2 and -4 do, H.264, HEVC, VP9 and AV1 do not and are decoded whole.
-                         The source's size is then that of the smaller picture, and width 0 and height 0 mean it */
+    /* Decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the width and height, or at the nearest size that the codec supports. JPEG,
+       MPEG-1, -2 and -4 support it; H.264, HEVC, VP9 and AV1 do not, and are decoded in full size. The size of the source is
+       then that of the smaller picture, and this is also what a width and height of 0 mean. */
+    uint8_t lowres;
 } weir_decoder_config;
 
-/* The members .decoder and .decoder_size of another config, as C initialisers. The struct that they point to lives as long as
-   the block around it. */
+/* Sets the members .decoder and .decoder_size in the initialiser of another config (C only). The struct that .decoder points to
+   lives as long as the enclosing block. */
 #define WEIR_WITH_DECODER(...) \
     .decoder = &(const weir_decoder_config){ __VA_ARGS__ }, .decoder_size = sizeof(weir_decoder_config)
 

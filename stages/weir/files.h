@@ -119,10 +119,10 @@ typedef struct weir_directory_config {
        number: its number in this listing, from 0; it is the same in every process if `sorted` is set. Called on the
        source's thread, or by weir_directory_count(); must not block. The path is valid during the call. */
     bool (*accept)(void *self, const char *path, uint64_t number);
-    void *accept_self; /* also of occurrence */
+    void *accept_self; /* for `accept` and `occurrence` */
     bool may_be_empty; /* it is fine if no file matches: the source ends (default: it fails) */
-    /* The number of the file among those with the same identity (weir_item_identity()), where other sources have it, too
-       (NULL = 0). Called as `accept`, with accept_self. */
+    /* The number of the file among those with the same identity (weir_item_identity()), if other sources may also have it
+       (NULL = 0). Called in the same way as `accept`, with accept_self. */
     uint64_t (*occurrence)(void *self, const char *path);
 } weir_directory_config;
 
@@ -151,8 +151,8 @@ WEIR_API int weir_directory_count_sized(const weir_directory_config *config, siz
  * is set in any case.
  * WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses; WEIR_EACCESS or WEIR_EIO if there is no
  * file, but a folder that could not be read; WEIR_ENOTFOUND if nothing matches (neither with `may_be_empty`, nor if `accept`
- * takes nothing of what matches): the error says what was looked for, and what is there instead, by extension; for example "no file in DIR or its subfolders matches *.mp4; it has 3
- * other videos: 1 .avi, 1 .mkv, 1 .MP4".
+ * takes nothing of what matches): the error says what was looked for, and what is there instead, by extension; for example "no
+ * file in DIR or its subfolders matches *.mp4; it has 3 other videos: 1 .avi, 1 .mkv, 1 .MP4".
  */
 static inline int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
                                        weir_error *error)

@@ -30,8 +30,8 @@ extern "C" {
 
 /* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_image_config {
-    /* where the bytes come from, how they are decoded, and what is made of them, without a filter (NULL = the defaults); the
-       sizes are those of the structs */
+    /* Where the bytes come from, how they are decoded, and what is made of the picture (NULL = the defaults). Each size is that
+       of its struct. A filter is not possible. */
     const weir_input_config *input;
     size_t input_size;
     const weir_decoder_config *decoder;

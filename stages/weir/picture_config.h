@@ -17,9 +17,9 @@ extern "C" {
 
 /* How a picture is fitted to width × height. */
 typedef enum weir_resize {
-    WEIR_RESIZE_PAD = 0, /* as large as fits, aspect kept, centred on black */
+    WEIR_RESIZE_PAD = 0, /* the largest picture that fits, aspect kept, centred on black */
     WEIR_RESIZE_STRETCH, /* exactly width × height, aspect not kept */
-    WEIR_RESIZE_CROP,    /* as small as covers it, aspect kept, centre cropped */
+    WEIR_RESIZE_CROP,    /* the smallest picture that covers width × height, aspect kept, cropped to its centre */
 } weir_resize;
 
 /* How a pixel is stored. */
@@ -55,19 +55,18 @@ typedef struct weir_picture_config {
     weir_pixel pixel;        /* (default WEIR_PIXEL_RGB24) */
     weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
     weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
-    bool no_autorotate;      /* pictures stay as coded. By default the file's rotation is applied: a video's display
-                                matrix (rotation by 90 degrees, mirrors), as the ffmpeg program does, and the camera's
-                                orientation of a still image (EXIF) */
-    const char *filter;      /* of videos: FFmpeg filters that are applied before scaling, in FFmpeg's syntax
-                                ("crop=in_w/2:in_h,hflip"; NULL = none). They must have one input and one output, and
-                                weir must have been built with libavfilter. The filters get the
-                                frames that sampling selects, in presentation order, repeated frames repeatedly;
-                                explicit indices or times must increase. chunk_frames and max_frames count the
-                                filters' output, min_share their input */
+    /* Pictures stay as they are coded. By default, the rotation in the file is applied: the display matrix of a video
+       (rotation by 90 degrees, mirrors), as the ffmpeg program does, and the camera's orientation of a still image (EXIF). */
+    bool no_autorotate;
+    /* Of videos: FFmpeg filters that are applied before scaling, in FFmpeg's syntax ("crop=in_w/2:in_h,hflip"; NULL = none).
+       They must have one input and one output, and weir must have been built with libavfilter. The filters get the frames that
+       sampling selects, in presentation order; a repeated frame goes through them each time. Explicit indices or times must
+       increase. chunk_frames and max_frames count the frames that come out of the filters, min_share those that go in. */
+    const char *filter;
 } weir_picture_config;
 
-/* The members .picture and .picture_size of another config, as C initialisers. The struct that they point to lives as long as
-   the block around it. */
+/* Sets the members .picture and .picture_size in the initialiser of another config (C only). The struct that .picture points to
+   lives as long as the enclosing block. */
 #define WEIR_WITH_PICTURE(...) \
     .picture = &(const weir_picture_config){ __VA_ARGS__ }, .picture_size = sizeof(weir_picture_config)
 

@@ -5,8 +5,8 @@
  *
  * In: as for weir_video_decode. Out: an item whose data is a weir_probe_result * (freed with
  * weir_probe_result_free()). A file that cannot be used gives a result whose error has the reason; a task fails only
- * if memory runs out or the pipeline stops. All packets are read; none is decoded unless `check` asks for it. A URL is
- * only opened if its input is a weir_entry whose validator and size_bytes are still those of the server.
+ * if memory runs out or the pipeline stops. All packets are read; none is decoded unless `check` says so. A URL is
+ * opened but not read if the input is a weir_entry whose validator and size_bytes are still those of the server.
  */
 #ifndef WEIR_PROBE_H
 #define WEIR_PROBE_H
@@ -38,20 +38,20 @@ typedef enum weir_probe_check {
 typedef struct weir_probe_config {
     weir_probe_check check;
     bool no_packets; /* no table of packets, which has 4 to 5 bytes per frame */
-    /* where the bytes come from, which is no pipe, and how frames are decoded, if any are (NULL = the defaults); the sizes are
-       those of the structs */
+    /* Where the bytes come from (not from a pipe), and how frames are decoded, if any are (NULL = the defaults). Each size is
+       that of its struct. */
     const weir_input_config *input;
     size_t input_size;
     const weir_decoder_config *decoder;
     size_t decoder_size;
 } weir_probe_config;
 
-/* One owner at a time; freed with all it holds by weir_probe_result_free(). */
+/* It has one owner at a time. weir_probe_result_free() frees it and all it holds. */
 typedef struct weir_probe_result {
     weir_error error;    /* why the file cannot be used; status 0 = it can, and the following fields are set */
     uint64_t num_errors; /* packets that could not be read or decoded, in a usable file */
 
-    int64_t size_bytes; /* of the file when it was probed; -1 = unknown, as that of some URLs */
+    int64_t size_bytes; /* of the file when it was probed; -1 = unknown (some URLs) */
     int64_t mtime_ns;   /* since 1970 */
     char codec[32];     /* FFmpeg's name of it */
     uint32_t width;     /* as coded */
@@ -64,15 +64,15 @@ typedef struct weir_probe_result {
     size_t packets_bytes;
     uint64_t archive_length; /* as in weir_entry, if the input is one */
     int64_t offset;
-    /* of the input, as it was opened; of a weir_bytes its name. The label of the item may hide a part of it. Allocated */
+    /* Of the input, as it was opened; for a weir_bytes, its name. The label of the item may hide a part of it. Allocated. */
     char *path;
-    /* What the server of a URL (HTTP) said of the file's version: "ETag: …", or "Last-Modified: …". If it is the same later,
-       and the size too, so is the file. Allocated; NULL = it said nothing */
+    /* The version of a URL, as its HTTP server reported it: "ETag: …" or "Last-Modified: …". If the validator and the size
+       are the same later, the file is the same, too. Allocated; NULL = the server reported no version. */
     char *validator;
-    /* It was not read: validator and size_bytes are those of the weir_entry, and what the file holds is not set. */
+    /* The file was not read: validator and size_bytes are those of the weir_entry; the facts about its contents are not set. */
     bool is_unchanged;
-    /* Frames that the header counts, or has time for, and that are not in the file: it was cut off. Exact for MP4;
-       in Matroska, FLV, WMV and AVI as many as fit into the time. 0 = none, or the header does not tell, as in MPEG-TS */
+    /* Frames that the header announces but that are not in the file, because it was cut off. Exact for MP4. In Matroska, FLV, WMV
+       and AVI: as many as fit into the missing time. 0 = none, or the header does not say (MPEG-TS). */
     uint64_t num_missing;
 } weir_probe_result;
 

@@ -2,23 +2,22 @@
  * The video decode stage: the input is a path, the output is the frames of one video stream of the file, as one
  * contiguous array: all frames, or those that weir_sampling selects.
  *
- * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an item whose
+ * In: an item whose data is a path or a URL that FFmpeg can open (a char *, as weir_directory_source and weir_list_source
+ * make them), a dataset entry that has one (a weir_entry *), or the file itself (a weir_bytes *). Out: an item whose
  * data is a weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that
  * queue_bytes bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
- * FFmpeg's text: WEIR_ENOTFOUND (missing; or no frame is as requested), WEIR_ERANGE (a
- * requested frame or time is before its start or after its end), WEIR_EACCESS (not readable),
- * WEIR_EUNSUPPORTED (not a file, no video stream, no decoder for it, encrypted, or refused: see
- * weir_input_config.allow), WEIR_EDATA (damaged, or not a video file), WEIR_ELIMIT (over one of the limits max_…),
- * WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result if at least one frame is decoded, unless
- * damage or min_share is stricter.
+ * FFmpeg's text: WEIR_ENOTFOUND (the file is missing, or no frame matches the request), WEIR_ERANGE (a requested frame or
+ * time is before the start or after the end of the video), WEIR_EACCESS (not readable), WEIR_EUNSUPPORTED (not a file, no
+ * video stream, no decoder for it, encrypted, or refused: see weir_input_config.allow), WEIR_EDATA (damaged, or not a video
+ * file), WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result if
+ * at least one frame is decoded, unless the config's damage or min_share is stricter.
  *
  * Files may be untrusted: the limits below bound the memory and time that a file can cost, and a stop or a deadline
  * interrupts the task within the time it takes to decode one frame. If the kernel does not end a read (a network file
- * system whose server is gone), the separate thread that reads is abandoned: see weir_input_config.io_thread. Two things cannot be
- * interrupted: such a read without a separate thread, and the resolution of a host name. Then weir_pipeline_stop()
+ * system whose server is gone), the separate thread that reads is abandoned: see weir_input_config.io_thread. Two things
+ * cannot be interrupted: such a read without a separate thread, and the resolution of a host name. Then weir_pipeline_stop()
  * still returns at once, the task is logged as long-running, and weir_pipeline_free() waits for the kernel.
  *
  * Each slot decodes on its task's thread only: use as many slots as there are CPUs. The sample aspect ratio is not
@@ -63,20 +62,23 @@ extern "C" {
  *
  * Times count from the video's first frame: it has time 0, whatever its timestamp. A frame is shown from its time until
  * that of the next frame. Times that are 1 ns apart count as equal, so 1/30 s may be rounded up or down. Many containers
- * store rounded times: Matroska, WebM, FLV and WMV milliseconds, MPEG-TS 1/90000 s. Unless a frame lasts a whole number of
- * these ticks, a time that is less than one tick, and less than half a frame, from a frame's stored time is its time.
+ * store rounded times, in ticks: 1 ms in Matroska, WebM, FLV and WMV, 1/90000 s in MPEG-TS. So a time also counts as that of a
+ * frame if it differs from the frame's stored time by less than one tick and less than half a frame, unless a frame lasts a
+ * whole number of ticks.
  */
 
 typedef enum weir_sample {
     WEIR_SAMPLE_ALL = 0, /* all frames, or all frames of the window */
     WEIR_SAMPLE_EVERY,   /* every `every`-th frame, starting with the first */
-    WEIR_SAMPLE_RATE, /* rate_num / rate_den frames per second from the first frame of the window, repeated or skipped as
-                              needed: what ffmpeg's setpts=PTS-STARTPTS,fps=rate gives. The times of frames are rounded to the
-                              nearest of these instants, so that a window shorter than half of one may have none */
-    WEIR_SAMPLE_UNIFORM,   /* `count` frames: the middles of `count` equal parts. Repeated if there are fewer */
-    WEIR_SAMPLE_RANDOM,    /* `count` different frames, in order, of a random section of the window. Determined by
-                              weir_video_config.seed, the epoch and the item's number only. Repeated as for WEIR_SAMPLE_UNIFORM if
-                              there are fewer than `count` */
+    /* rate_num / rate_den frames per second from the first frame of the window, with frames repeated or skipped as needed: what
+       ffmpeg's setpts=PTS-STARTPTS,fps=rate gives. The time of each frame is rounded to the nearest instant of this rate, so a
+       window that is shorter than half the distance between two instants may have no frame */
+    WEIR_SAMPLE_RATE,
+    /* `count` frames: the middles of `count` equal parts. Frames are repeated if there are fewer than `count` */
+    WEIR_SAMPLE_UNIFORM,
+    /* `count` different frames, in order, of a random section of the window. Only weir_video_config.seed, the epoch and the
+       item's number determine them. Frames are repeated, as for WEIR_SAMPLE_UNIFORM, if there are fewer than `count` */
+    WEIR_SAMPLE_RANDOM,
     WEIR_SAMPLE_INDICES,   /* the frames with these numbers */
     WEIR_SAMPLE_TIMES,     /* the frames that are shown at these times */
     WEIR_SAMPLE_KEYFRAMES, /* those that the container or the stream marks as keyframes */
@@ -84,17 +86,17 @@ typedef enum weir_sample {
 
 /* TIMES: which frame a time means. */
 typedef enum weir_time_match {
-    WEIR_MATCH_SHOWN = 0, /* the one that is on the screen then */
-    WEIR_MATCH_NEAREST,   /* the one whose time is nearest; of two the earlier one */
-    WEIR_MATCH_EXACT,     /* the nearest one, which is no further than tolerance_ns; otherwise the item fails with
+    WEIR_MATCH_SHOWN = 0, /* the frame that a player shows at that time */
+    WEIR_MATCH_NEAREST,   /* the frame whose time is nearest; the earlier one if two are equally near */
+    WEIR_MATCH_EXACT,     /* the nearest frame. If it is further away than tolerance_ns, the item fails with
                              WEIR_ENOTFOUND, and the message says how far it is */
 } weir_time_match;
 
 /* TIMES: what a time before the first frame or after the end of the last one means. */
 typedef enum weir_time_outside {
-    WEIR_OUTSIDE_NEAR =
-        0, /* the first or the last frame, if it is no further away than that frame is shown; otherwise the item
-                              fails with WEIR_ERANGE, and the message says how far it is */
+    /* The first or the last frame, if the time is at most that frame's duration outside; otherwise the item fails with
+       WEIR_ERANGE, and the message says how far it is. */
+    WEIR_OUTSIDE_NEAR = 0,
     WEIR_OUTSIDE_CLAMP, /* the first or the last frame */
     WEIR_OUTSIDE_FAIL,  /* the item fails with WEIR_ERANGE */
 } weir_time_outside;
@@ -102,7 +104,7 @@ typedef enum weir_time_outside {
 /* What times count from. */
 typedef enum weir_time_origin {
     WEIR_ORIGIN_FIRST = 0, /* the first frame has time 0 */
-    WEIR_ORIGIN_STREAM,    /* as the stream stores them: weir_frames.pts × time base */
+    WEIR_ORIGIN_STREAM,    /* times are those that the stream stores: weir_frames.pts × time base */
 } weir_time_origin;
 
 /* Setting this struct to all-zero selects all frames. Fields that a kind does not use must be 0. */
@@ -113,15 +115,16 @@ typedef struct weir_sampling {
     int64_t start_ns;
     int64_t end_ns; /* (0 = the end of the video) */
 
-    uint32_t count; /* UNIFORM, RANDOM: how many. ALL, EVERY, RATE, KEYFRAMES: only the first `count` (0 = all). The
-                          first frames of ALL are read without reading the rest of the file; a frame lost to damage is
-                          replaced by a later one only if the container does not show which one is missing */
-    uint32_t every; /* EVERY: at least 1 */
-    uint32_t rate_num; /* RATE: frames … */
+    /* UNIFORM, RANDOM: the number of frames. ALL, EVERY, RATE, KEYFRAMES: only the first `count` frames (0 = all). For the
+       first frames of ALL, the rest of the file is not read. There, a later frame replaces one lost to damage only if the
+       container does not show which one is missing. */
+    uint32_t count;
+    uint32_t every;    /* EVERY: at least 1 */
+    uint32_t rate_num; /* RATE: this many frames … */
     uint32_t rate_den; /* … in this many seconds (0 = 1) */
 
-    /* RANDOM: the length of the section, either in frames or in time (both 0 = the whole window). With
-       stretch_frames = count the result is `count` consecutive frames. */
+    /* RANDOM: the length of the section, either in frames or in time (both 0 = the whole window). If stretch_frames equals
+       count, the result is `count` consecutive frames. */
     uint32_t stretch_frames;
     int64_t stretch_ns;
 
@@ -137,7 +140,7 @@ typedef struct weir_sampling {
     weir_time_origin origin;   /* of TIMES and of the window (default WEIR_ORIGIN_FIRST) */
 } weir_sampling;
 
-/* Is the result always in presentation order, for every length of the video? It is not if a list decreases, or mixes
+/* Whether the result is always in presentation order, for every length of the video. It is not if a list decreases, or mixes
    indices from the start and from the end. Chunks and filters need presentation order. */
 WEIR_API bool weir_sampling_is_rising(const weir_sampling *sampling);
 
@@ -151,8 +154,8 @@ typedef enum weir_damage {
 
 /* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_video_config {
-    /* where the bytes come from, how they are decoded, and what is made of the pictures (NULL = the defaults); the sizes are
-       those of the structs: see WEIR_WITH_INPUT and the like */
+    /* Where the bytes come from, how they are decoded, and what is made of the pictures (NULL = the defaults). Each size is
+       that of its struct: see WEIR_WITH_INPUT, WEIR_WITH_DECODER and WEIR_WITH_PICTURE. */
     const weir_input_config *input;
     size_t input_size;
     const weir_decoder_config *decoder;
@@ -163,32 +166,34 @@ typedef struct weir_video_config {
     /* which frames, how many per result, and how many are enough */
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* for random frames: they are determined by it and the item's number */
-    /* The n-th video stream, counted from 1; cover pictures do not count (0 = the one that the ffmpeg program takes: of
-       those with packets at the beginning one that is marked as the default, then the largest picture, then the first) */
+    /* The n-th video stream, counted from 1; cover pictures do not count (0 = the one that the ffmpeg program takes: of the
+       streams with packets at the beginning, one that is marked as the default, then the largest picture, then the first). */
     uint32_t stream;
-    uint32_t chunk_frames; /* split a video into chunks of this many frames, with back-pressure and constant memory;
-                               explicit indices or times must increase then (0 = one result) */
-    weir_damage damage;    /* (default WEIR_DAMAGE_TOLERANT) */
-    double min_share;      /* tolerant: the minimum share, up to 1, of the requested frames or, if all are requested,
-                               of those that the container's header counts (0 = one frame is enough) */
-    uint64_t max_frames;   /* of all results of one item (0 = 2^22); to select frames, at most this many packets are
-                               read, or 2^22 if that is more */
+    /* Split a video into chunks of this many frames, with back-pressure and constant memory (0 = one result). Explicit indices
+       or times must then increase. */
+    uint32_t chunk_frames;
+    weir_damage damage; /* (default WEIR_DAMAGE_TOLERANT) */
+    /* Tolerant: the minimum share, up to 1, of the requested frames or, if all are requested, of those that the container's
+       header counts (0 = one frame is enough). */
+    double min_share;
+    /* Of all results of one item (0 = 2^22). To select frames, at most this many packets are read, or 2^22 if that is more. */
+    uint64_t max_frames;
     int64_t max_duration_ns; /* of the whole video (0 = any) */
     uint64_t max_bytes;      /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
-    /* The sound, too, from the same read of the file, which is then read into memory as a whole, up to
-       weir_input_config.max_pipe_bytes. Its own input is not used. Not with weir_isolated. (NULL = no sound) */
+    /* Also decode the sound, from the same read of the file (NULL = no sound). The whole file is then read into memory, up to
+       weir_input_config.max_pipe_bytes. The audio config's own input is not used. Not with weir_isolated. */
     const weir_audio_config *audio;
     size_t audio_size; /* sizeof(weir_audio_config), if audio is given */
-    /* Where the frames are: they are decoded right into its memory, which the CPU must be able to touch. Borrowed until the
-       pipeline is built, which then is an owner of it. Not with weir_isolated (NULL = the C library's memory) */
+    /* Frames are decoded directly into the memory of this allocator (NULL = the C library's memory). The CPU must be able to
+       write to it. Borrowed until the pipeline is built; the pipeline is then one of its owners. Not with weir_isolated. */
     weir_allocator *allocator;
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */
 #define WEIR_PTS_UNKNOWN INT64_MIN
 
-/* Decoded frames, in presentation order. One owner at a time, except for tensors of it (weir_to_dlpack()); everything in it is
-   freed by weir_frames_free(). */
+/* Decoded frames, in presentation order. They have one owner at a time; their tensors (weir_to_dlpack()) also share them.
+   weir_frames_free() frees everything in the struct. */
 typedef struct weir_frames {
     uint8_t *data; /* [num_frames][height][width][channels], or as pixel and layout say; contiguous; in `memory` */
     uint32_t num_frames;
@@ -198,9 +203,9 @@ typedef struct weir_frames {
     weir_pixel pixel;
     weir_layout layout;
     size_t frame_bytes;      /* of one frame: frame i is at data + i × frame_bytes */
-    weir_scaler_kind scaler; /* that made the last frame; never WEIR_SCALER_DEFAULT */
-    int32_t matrix;  /* of the last frame's YUV: H.273's MatrixCoefficients, 2 = unspecified, taken as BT.601 */
-    bool full_range; /* it uses all of 0 to 255, not 16 to 235 */
+    weir_scaler_kind scaler; /* the one that made the last frame; never WEIR_SCALER_DEFAULT */
+    int32_t matrix;  /* of the last frame's YUV: H.273's MatrixCoefficients; 2 = unspecified, treated as BT.601 */
+    bool full_range; /* the last frame's luma uses 0 to 255, not 16 to 235 */
 
     int64_t *pts; /* of each frame, in units of time_base_num / time_base_den seconds */
     int32_t time_base_num;
@@ -209,7 +214,7 @@ typedef struct weir_frames {
     char codec[32];        /* FFmpeg's name of it: "h264" */
     uint32_t stream;       /* which video stream of the file, counted from 1 */
     uint32_t stream_index; /* FFmpeg's number of that stream, counted from 0 */
-    uint32_t source_width; /* of the first frame as it was coded */
+    uint32_t source_width; /* of the first frame, as it was coded */
     uint32_t source_height;
     uint64_t num_errors;         /* needed packets that could not be read or decoded */
     uint64_t num_corrupt_frames; /* of num_frames, those in which the decoder concealed errors */
@@ -219,14 +224,14 @@ typedef struct weir_frames {
     weir_bytes *sidecars;        /* the other files of the sample that the input belongs to; NULL = none. To keep
                                     them, take the pointer and set this to NULL */
     weir_decode_cost cost;       /* of the item; with chunks, so far */
-    /* Requested frames that were lost to damage, so far. If all frames are requested, it is known with the last chunk
-       only, and only if the container counts its frames. */
+    /* Requested frames that were lost to damage, so far. If all frames are requested, only the last chunk has this number, and
+       only if the container counts its frames. */
     uint64_t num_missing_frames;
     uint64_t first_frame;            /* number of the item's frames in earlier chunks */
     bool is_last_chunk;              /* the item is complete; always true without chunks */
     struct weir_shared_data *shared; /* internal: do not change */
-    /* With weir_video_config.audio: all samples of the file's sound, on the last chunk; NULL = it has none. A sound that
-       cannot be decoded fails the item. To keep it, take the pointer and set this to NULL */
+    /* With weir_video_config.audio: all samples of the file's sound, on the last chunk; NULL = the file has no sound. If the
+       sound cannot be decoded, the item fails. To keep the sound, take the pointer and set this to NULL. */
     weir_audio *audio;
     weir_memory memory;       /* where data is; all else is in host memory */
     struct weir_block *block; /* internal: do not change */

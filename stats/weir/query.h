@@ -216,7 +216,8 @@ typedef enum weir_record_kind {
     WEIR_RECORD_MACHINE, /* a lap of the machine */
     WEIR_RECORD_SPAN,    /* a lap of a span, frame or marker */
     WEIR_RECORD_COUNTER, /* a lap of a counter's value */
-    WEIR_RECORD_CONTENT, /* what the database holds: by table, name, node, mode and phase. Only run_id and name of a filter count */
+    /* What the database holds: by table, name, node, mode and phase. Only run_id and name of a filter count. */
+    WEIR_RECORD_CONTENT,
 } weir_record_kind;
 
 /* The kind of the laps of a subject. */
@@ -294,7 +295,8 @@ typedef struct weir_item_record {
     int64_t num_missing, num_errors; /* of a damaged item; 0 also means unknown */
     const char *identity; /* the address of weir_identity, "" = it is the label; and its number among equals */
     int64_t occurrence;
-    const char *parts; /* what its stage told besides, see weir_sqlite_item_hook(): a JSON object, "" = nothing */
+    /* Other parts that its stage reported, see weir_sqlite_item_hook(): a JSON object; "" = none. */
+    const char *parts;
 } weir_item_record;
 
 typedef struct weir_run_record {

@@ -88,9 +88,9 @@ WEIR_API int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_
                                          size_t options_size, weir_task_hook *hook, weir_error *error);
 
 /*
- * A task hook that records single items, for tasks that succeeded (failed ones are in task_failures): their time, and the
- * parts that the operation tells (weir_task_set_part()). The parts of decode stages (WEIR_DECODE_PARTS) have columns; all
- * others are a JSON object in the column `parts`, by their names, times in seconds under NAME_time. Add the hook to the
+ * A task hook that records single items of tasks that succeeded (failed ones are in task_failures): their time, and the parts
+ * that the operation reports (weir_task_set_part()). The parts of decode stages (WEIR_DECODE_PARTS) have columns. All other
+ * parts are in the column `parts`, as a JSON object with their names; times are in seconds, as NAME_time. Add the hook to the
  * task_hooks of a stage. Stages that share a hook also share its slowest items and its sample, so give each
  * stage its own. Valid until weir_sqlite_close(); create it before the pipeline is built. A task never waits for the
  * database: if the buffer is full, items are counted as lost. options may be NULL. WEIR_OK, or WEIR_EINVAL or

@@ -13,9 +13,9 @@
 
 /* Shared by the sources, the experiment and the consumer. Zeroed at the start; it must outlive the pipeline. */
 typedef struct record_rounds {
-    atomic_bool
-        has_result; /* the consumer has got one. Until then each round is an epoch, so that the consumer sees whether
-                               a whole round brings any */
+    /* The consumer has got a result. Until then, each round is an epoch, so that the consumer sees whether a whole round
+       brings any. */
+    atomic_bool has_result;
     atomic_bool is_over;  /* nothing more is needed: the first round is completed, a later one ends at once */
     atomic_uint num_ends; /* ends of epochs: those of the source that has made most of them */
 } record_rounds;

@@ -8,9 +8,9 @@
 
 typedef struct setting_change {
     const char *node; /* its key; "" = of the whole run */
-    const char
-        *name;       /* as for weir whatif --set; "command" = a part of a command that the other side does not have */
-    char *values[2]; /* NULL = this side does not have it */
+    /* As for weir whatif --set; "command" = a part of a command that the other side does not have. */
+    const char *name;
+    char *values[2];  /* NULL = this side does not have it */
     const char *zero; /* of numbers: what 0 means; NULL = words */
 } setting_change;
 
