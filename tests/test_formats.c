@@ -242,7 +242,7 @@ TEST_CASE(a_program_has_formats_of_its_own)
     assert_string_equal(text, "word");
     free(text);
     assert_int_equal(weir_export_open(&own, "a", NULL, &opened, &error), WEIR_EUNSUPPORTED);
-    assert_string_equal(error.message, "own is not written while a pipeline runs");
+    assert_string_equal(error.message, "own cannot be written while a pipeline runs");
     own.reserved[0] = "of a later version";
     assert_int_equal(weir_export_write(&own, reader, NULL, NULL, stderr, &error), WEIR_EUNSUPPORTED);
     weir_reader_close(reader);

@@ -51,9 +51,10 @@ static int check_row(const listed_row *row, bool is_archive, weir_error *error)
     if (row->start_ns < 0 || row->end_ns < 0 || (row->end_ns && row->end_ns <= row->start_ns))
         return weir_error_set(error, WEIR_EINVAL, 0, "%s: its start is negative, or not before its end", row->path);
     if (is_archive && weir__is_url(row->path))
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "%s: archives are not read from URLs; download it first (a file of that name: ./NAME)",
-                              row->path);
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "%s: archives are not read from URLs: download it first (if it is the name of a file, write ./NAME)",
+            row->path);
     return WEIR_OK;
 }
 

@@ -253,12 +253,11 @@ static int check_addresses(const weir_dataset *dataset, const char *condition, w
     int code = SQLITE_DONE;
     while (rc == WEIR_OK && (code = sqlite3_step(all)) == SQLITE_ROW)
         if (!weir__addresses_find(&dataset->addresses, weir__index_text(all, 0)))
-            rc = weir_error_set(
-                error, WEIR_ENOTFOUND, 0,
-                "%s: an index does not store the secrets of URLs: set weir_dataset_options.paths to the "
-                "list, with the address of this one%s",
-                weir__index_text(all, 1),
-                dataset->addresses.num ? " (and weir_identity_set_key() as for the build)" : "");
+            rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
+                                "%s: an index does not store the secrets of URLs: set weir_dataset_options.paths to "
+                                "the list, and include the address of this URL%s",
+                                weir__index_text(all, 1),
+                                dataset->addresses.num ? " (and weir_identity_set_key() as for the build)" : "");
     if (rc == WEIR_OK && code != SQLITE_DONE)
         rc = fail_read(dataset, code, error);
     sqlite3_finalize(all);

@@ -75,7 +75,7 @@ int weir__decoder_config_check_sound(const weir_decoder_config *decoder, weir_er
         const char *field = (const char *)decoder + rule->offset;
         for (size_t j = 0; j < rule->size_bytes; j++)
             if (field[j])
-                return weir_error_set(error, WEIR_EINVAL, 0, "%s: sound has none", rule->name);
+                return weir_error_set(error, WEIR_EINVAL, 0, "%s: not for sound", rule->name);
     }
     return WEIR_OK;
 }

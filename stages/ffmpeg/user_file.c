@@ -24,7 +24,7 @@ int weir__user_file_failure(const weir_user_file *file, weir_error *error)
         return WEIR_OK;
     if (file->failure == WEIR_EINVAL)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "the program's function to read the file returned more bytes than asked for, or an "
+                              "the program's function to read the file returned more bytes than requested, or an "
                               "invalid status");
     return weir_error_set(error, file->failure, 0, "the program's function to read the file failed: %s",
                           weir_status_text(file->failure));

@@ -54,7 +54,7 @@ static void image_config_free(void *config)
 static int check_no_filter(const weir_picture_config *picture, weir_error *error)
 {
     return picture->filter
-               ? weir_error_set(error, WEIR_EINVAL, 0, "filter \"%s\": still images have none", picture->filter)
+               ? weir_error_set(error, WEIR_EINVAL, 0, "filter \"%s\": not for still images", picture->filter)
                : WEIR_OK;
 }
 

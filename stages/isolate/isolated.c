@@ -121,8 +121,8 @@ static int copy_config(const weir_isolated_config *given, void **own, isolated_s
     int rc = weir_struct_copy(*own, op->config_size, given->config, given->config_size, "the isolated config", error);
     if (rc == WEIR_OK && weir__isolated_has_allocator(op, *own))
         rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                            "%s with an allocator: a child process has no access to the program's memory; leave the "
-                            "allocator away, or give it to a later stage (collate)",
+                            "%s with an allocator: a child process has no access to the program's memory; remove "
+                            "the allocator, or give it to a later stage (collate)",
                             op->name);
     if (rc == WEIR_OK && op == &weir_video_decode && ((const weir_video_config *)*own)->audio)
         rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");

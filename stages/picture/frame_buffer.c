@@ -68,7 +68,7 @@ static int fail_max_bytes(const weir_frames_builder *builder, weir_error *error)
 {
     if (builder->into)
         return weir_error_set(error, WEIR_ELIMIT, 0,
-                              "the frames need more than the %" PRIu64 " bytes that they are to be written into",
+                              "the frames need more than the %" PRIu64 " bytes of the memory that was given",
                               builder->max_bytes);
     return weir_error_set(error, WEIR_ELIMIT, 0,
                           "the frames are over the limit of %" PRIu64 " bytes: raise max_bytes, or make them smaller",

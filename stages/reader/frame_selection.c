@@ -294,7 +294,8 @@ static int take_indices(list *chosen, const weir_sampling *sampling, const weir_
         int64_t index = sampling->indices[i];
         if (index >= num_frames || index < -num_frames)
             return weir_error_set(chosen->error, WEIR_ERANGE, 0,
-                                  "frame %" PRId64 " was requested; the video has %" PRId64, index, num_frames);
+                                  "frame %" PRId64 " was requested; the video has %" PRId64 " frame(s)", index,
+                                  num_frames);
         rc = append_frame(chosen, (uint64_t)(index < 0 ? index + num_frames : index));
     }
     return rc;

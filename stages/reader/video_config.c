@@ -40,8 +40,8 @@ int weir__video_filter_check(const weir_picture_config *picture, const weir_samp
     if (!weir_sampling_is_rising(sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
-            "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
-            "count some from the start and some from the end",
+            "filter \"%s\" needs frames in presentation order: indices or times must increase, and count "
+            "either all from the start or all from the end",
             filter);
     return weir__filter_check(filter, error);
 }
@@ -51,8 +51,8 @@ int weir__video_chunks_check(const weir_sampling *sampling, weir_error *error)
     if (weir_sampling_is_rising(sampling))
         return WEIR_OK;
     return weir_error_set(error, WEIR_EINVAL, 0,
-                          "chunk_frames needs indices or times that increase, and that do not count some from "
-                          "the start and some from the end");
+                          "chunk_frames needs indices or times that increase, and that count either all from "
+                          "the start or all from the end");
 }
 
 static int sampling_init(weir_video_config *video, weir_error *error)

@@ -60,7 +60,7 @@ static int fail_memory(weir_error *error)
 static int check_source(const weir_video_source *source, weir_error *error)
 {
     if (!!source->path + !!source->bytes + !!source->functions != 1)
-        return weir_error_set(error, WEIR_EINVAL, 0, "a reader needs one of path, bytes and functions");
+        return weir_error_set(error, WEIR_EINVAL, 0, "set exactly one of path, bytes and functions");
     if (source->own_bytes && !source->bytes)
         return weir_error_set(error, WEIR_EINVAL, 0, "own_bytes is set, but there are no bytes");
     return WEIR_OK;
@@ -131,7 +131,7 @@ static int own_video_config(weir_video_reader *reader, const weir_video_config *
                               "a weir_video_config is given, but its size is 0: pass its sizeof");
     int rc = weir_struct_copy(&own, sizeof own, config, config_size, "weir_video_config", error);
     if (rc == WEIR_OK && own.audio)
-        rc = weir_error_set(error, WEIR_EINVAL, 0, "audio: a reader of frames gives no sound");
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "audio: a video reader returns no sound; set audio to NULL");
     if (rc == WEIR_OK)
         rc = weir__video_config_check(&own, error);
     if (rc == WEIR_OK)
@@ -390,7 +390,7 @@ static int measure_request(const weir_video_reader *reader, weir_frames_size *si
     weir__picture_reader_size(&reader->reader, &size->width, &size->height);
     if (size->width == 0 || size->height == 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the header does not tell the size of the pictures: give a width and a height");
+                              "the header does not say the size of the pictures: set a width and a height");
     size->channels = weir__frames_channels(picture->pixel);
     size->frame_bytes = weir__scaler_picture_bytes(picture->pixel, size->width, size->height);
     size->num_bytes = size->num_frames * size->frame_bytes;
@@ -411,7 +411,7 @@ int weir_video_reader_measure(weir_video_reader *reader, const weir_sampling *sa
     const weir_picture_config *wanted = own.picture ? own.picture : reader->config.picture;
     if (wanted->filter)
         rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                            "the filter \"%s\" may give any number of frames: they cannot be measured",
+                            "the filter \"%s\" may output any number of frames: their size cannot be measured",
                             wanted->filter);
     if (rc == WEIR_OK)
         rc = select_all(reader, &own, error);

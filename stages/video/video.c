@@ -196,8 +196,8 @@ static int choose_part(video_worker *worker, const weir_video_config *video, con
                               is_list ? "explicit indices or times" : "samples of sound");
     if (part->origin == WEIR_ORIGIN_STREAM)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the clip is a part of its file, whose start and end count from the first frame: the "
-                              "window cannot count as the stream does (origin)");
+                              "the clip is a part of its file, and its start and end count from the first frame: the "
+                              "window cannot use the times of the stream (origin)");
     part->start_ns += entry->start_ns;
     part->end_ns += part->end_ns ? entry->start_ns : 0;
     if (entry->end_ns && (!part->end_ns || entry->end_ns < part->end_ns))

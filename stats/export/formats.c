@@ -81,7 +81,7 @@ static int check_format(const weir_export_format *format, bool from_database, we
     bool is_possible =
         from_database ? format->write || format->write_folder : format->open && format->observer && format->close;
     return is_possible ? WEIR_OK
-                       : weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is not written %s", format->name,
+                       : weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s cannot be written %s", format->name,
                                         from_database ? "from a database" : "while a pipeline runs");
 }
 
@@ -156,7 +156,7 @@ int weir_export_write_sized(const weir_export_format *format, weir_reader *reade
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = take_options(format, true, given, given_size, &options, error);
     if (status == WEIR_OK && !format->write)
-        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is written to a folder", format->name);
+        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s can only be written to a folder", format->name);
     return status == WEIR_OK ? format->write(reader, filter, &options, out, error) : status;
 }
 
@@ -169,6 +169,6 @@ int weir_export_write_folder_sized(const weir_export_format *format, weir_reader
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = take_options(format, true, given, given_size, &options, error);
     if (status == WEIR_OK && !format->write_folder)
-        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is written to a file", format->name);
+        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s can only be written to a file", format->name);
     return status == WEIR_OK ? format->write_folder(reader, filter, &options, folder, error) : status;
 }

@@ -60,7 +60,7 @@ static const weir_export_format csv_format = {
 static const weir_export_format json_format = {
     .name = "json",
     .kind = WEIR_OUTPUT_JSON,
-    .help = "json: the same as an object with an array for each table, or a single array.",
+    .help = "json: the same records, as an object with an array for each table, or as a single array.",
     .examples = "weir export --format json | jq '.runs[].command'\n",
     .write = write_json,
 };

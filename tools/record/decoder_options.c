@@ -9,10 +9,10 @@ static const char *const loop_filter_names[] = { "all", "references", "keyframes
 const option_row decoder_rows[] = {
     { ROW("loop-filter", loop_filter, option_choice), .heading = "Decoding", .excludes = "audio images",
       .argument = "FRAMES", .choices = loop_filter_names,
-      .help = "cheaper, less accurate: apply the codec's loop filter to all frames (the default), to references only "
-              "(no drift), to keyframes only, or to none" },
+      .help = "cheaper, less accurate: apply the codec's loop filter to all frames (the default), only to references "
+              "(errors do not spread), only to keyframes, or to none" },
     { ROW("fast-decode", fast_decode, option_flag), .excludes = "audio images",
-      .help = "cheaper, less accurate: allow shortcuts that the codec's standard does not" },
+      .help = "cheaper, less accurate: take shortcuts that the codec's standard does not allow" },
     { ROW("lowres", lowres, option_count8), .excludes = "audio", .argument = "N", .max = WEIR_MAX_LOWRES,
       .help = "cheaper, less accurate: decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the size, where the codec can (JPEG, "
               "MPEG-1 to -4; not H.264, HEVC, VP9, AV1)" },

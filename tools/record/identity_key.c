@@ -94,7 +94,7 @@ void identity_key_load(const char *const *addresses, size_t num_addresses)
         fprintf(
             stderr,
             "weir: cannot keep a key for hidden values of URLs in %s: %s; a later run reads these files again, also "
-            "with --resume (set XDG_STATE_HOME to a folder that can be written to)\n",
+            "with --resume (set XDG_STATE_HOME to a writable folder)\n",
             path ? path : "~/.local/state/weir", strerror(path ? errno : code));
     free(path);
     free(folder);

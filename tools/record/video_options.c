@@ -13,24 +13,28 @@ const option_row video_rows[] = {
     { ROW("at", sampling.at, sampling_times), .heading = "Which frames", .excludes = "audio images",
       .argument = "TIMES", .help = "the frames shown at these times, in this order: 1.5,250ms,2m,0:01:03.2" },
     { ROW("match", sampling.match, option_choice), .needs = "at", .argument = "HOW", .choices = sampling_match_names,
-      .help = "which frame a time means: the one shown then (the default), the nearest one, or one that is exactly "
-              "then" },
+      .help =
+          "which frame a time means: the one that is shown then (shown, the default), the nearest one (nearest), or "
+          "one at exactly that time (exact)" },
     { ROW("tolerance", sampling.tolerance_ns, sampling_span), .needs = "match", .argument = "SPAN",
       .help =
           "with --match exact: how far the frame may be from the time (default: the rounding of the file's times)" },
     { ROW("outside", sampling.outside, option_choice), .needs = "at", .argument = "HOW",
       .choices = sampling_outside_names,
-      .help = "a time before the start or after the end: the first or last frame if it is near, within one frame's "
-              "duration (the default), always (clamp), or fail" },
+      .help =
+          "what a time before the start or after the end means: the first or last frame, if it is within one frame's "
+          "duration (near, the default); always that frame (clamp); or an error (fail)" },
     { ROW("origin", sampling.origin, option_choice), .excludes = "audio images", .argument = "WHAT",
       .choices = sampling_origin_names,
-      .help = "--at and --window count from the first frame (first, the default), or as the stream does" },
+      .help = "the times of --at and --window count from the first frame (first, the default), or are those that the "
+              "stream stores (stream)" },
     { ROW("frames", sampling.indices, sampling_indices), .excludes = "audio images at", .argument = "NUMBERS",
       .help = "the frames with these numbers, in this order: 0,10,20; -1 is the last one" },
     { ROW("every", sampling.every, option_count), .excludes = "audio images at frames", .argument = "K",
       .help = "every K-th frame, starting with the first" },
     { ROW("rate", sampling.rate, sampling_rate), .excludes = "audio images at frames every", .argument = "R",
-      .help = "R frames a second (5, 29.97, 30000/1001), repeated or left out as by ffmpeg's filter fps" },
+      .help =
+          "R frames a second (5, 29.97, 30000/1001); frames are repeated or left out, as by ffmpeg's filter fps" },
     { ROW("count", sampling.count, option_count), .excludes = "audio images at frames every rate", .argument = "N",
       .help = "N evenly spaced frames: the middles of N equal parts" },
     { ROW("random", sampling.random, option_count), .excludes = "audio images at frames every rate count",
