@@ -163,11 +163,22 @@ static void free_source(weir_video_reader *reader)
 }
 
 /* Takes the source over. NULL = out of memory. */
+/* There is no reader that owns it. */
+static void give_up_source(const weir_video_source *source)
+{
+    weir_file_functions functions;
+    weir_bytes_free(source->own_bytes ? source->bytes : NULL);
+    int rc = weir_struct_copy(&functions, sizeof functions, source->functions, source->functions_size,
+                              "weir_file_functions", NULL);
+    if (rc == WEIR_OK && functions.close)
+        functions.close(functions.self);
+}
+
 static weir_video_reader *reader_new(const weir_video_source *source)
 {
     weir_video_reader *reader = calloc(1, sizeof *reader);
     if (!reader) {
-        weir_bytes_free(source->own_bytes ? source->bytes : NULL);
+        give_up_source(source);
         return NULL;
     }
     reader->source = *source;

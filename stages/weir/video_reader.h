@@ -81,7 +81,8 @@ typedef struct weir_video_source {
  * is copied. Its audio must be NULL.
  *
  * WEIR_OK: the caller frees *reader with weir_video_reader_free(). Otherwise *reader is NULL, *error (may be NULL) is filled, and
- * the status is one of weir/video.h, or WEIR_EINVAL.
+ * the status is one of weir/video.h, or WEIR_EINVAL. After a failure, the bytes (with own_bytes) are freed, and functions.close has
+ * been called; but not if reader, source or a size is missing, or if the program's structs are newer than the library.
  */
 WEIR_API int weir_video_reader_open(weir_video_reader **reader, const weir_video_source *source, size_t source_size,
                                     const weir_video_config *config, size_t config_size, weir_error *error);
