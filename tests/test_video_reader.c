@@ -390,7 +390,7 @@ TEST_CASE(memory_that_is_too_small_is_said_and_not_left)
                                                        memory.data, memory.size_bytes, &frames, &error),
                          WEIR_ELIMIT);
         assert_null(frames);
-        assert_non_null(strstr(error.message, "to be written into"));
+        assert_non_null(strstr(error.message, "bytes of the memory that was given"));
         fenced_free(&memory);
         expect_frames(reader, path, *sampling);
     }

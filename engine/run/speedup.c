@@ -49,10 +49,10 @@ int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double
     bool is_consumer = node && node == pipeline->nodes[pipeline->core.num_nodes - 1];
     if (node && !node->op && !is_consumer)
         return WEIR_EUNSUPPORTED;
+    weir__engine_lock(pipeline); /* against another call; it ends the bursts, and from now on there are none */
     atomic_store(&pipeline->sped_node, NULL); /* no step may see the new stage with the old share */
     atomic_store(&pipeline->run->speedup.share, share);
     atomic_store(&pipeline->sped_node, share > 0 ? node : NULL);
-    weir__engine_lock(pipeline); /* ends the bursts; from now on there are none */
     weir__engine_unlock(pipeline);
     return WEIR_OK;
 }

@@ -301,9 +301,9 @@ typedef struct weir__waking {
 } weir__waking;
 
 /*
- * What all rooms share. What one room alone needs is in a struct of that room, which its header defines: nobody else can
- * touch it. Each section says which lock a field needs; the file with which its comment begins is the only one that
- * changes it.
+ * What all rooms share. What one room needs is in a struct of that room, which its header defines; other rooms change
+ * it by functions of that room only. Each section says which lock a field needs; the file with which its
+ * comment begins is the one that changes it.
  */
 struct weir_pipeline {
     weir__graph core; /* first; guarded by lock, see core.h */
@@ -344,7 +344,7 @@ struct weir_pipeline {
     _Atomic uint64_t lap_id; /* span.c, with lock: of the current lap, see spans.h */
     /* span_collect.c, with the registry's lock: spans of threads of no pipeline belong to this one. */
     atomic_bool has_others_spans;
-    /* speedup.c: of a virtual speedup. NULL = off; the sink stands for the consumer. */
+    /* speedup.c, with lock; read without: of a virtual speedup. NULL = off; the sink stands for the consumer. */
     _Atomic(const weir_node *) sped_node;
     sem_t service_wake; /* posted by any thread if the service thread, which waits, must act before it is due */
 
