@@ -90,16 +90,18 @@ static void make_index(void)
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
         " INSERT INTO clip (number, identity, is_redacted, path, occurrence, label, size_bytes, mtime_ns, codec, "
         "width, height, duration,"
-        " num_frames, num_keyframes, num_errors, status, library_code, message, archive_length, offset) SELECT iif(i "
+        " num_frames, num_keyframes, num_errors, status, library_code, message, archive_length, offset, num_missing) "
+        "SELECT iif(i "
         "% 5, i - i / 5, NULL),"
         " format('%02d.mp4', i), 0, format('%02d.mp4', i), 0, iif(i % 2, 'cat', 'dog'), 1000 * i, i, 'h264', 320, "
         "240, 4.5, 120, 10, 0,"
-        " iif(i % 5, 0, -4), 0, iif(i % 5, '', 'broken'), 0, 0 FROM n;"
+        " iif(i % 5, 0, -4), 0, iif(i % 5, '', 'broken'), 0, 0, i % 3 FROM n;"
         "INSERT INTO packets SELECT clip_id, zeroblob(40) FROM clip;";
     sqlite3 *db;
     weir_error error = { 0 };
     require(weir__index_open_writer("clips.weir", &db, &error) == WEIR_OK);
-    require(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK && sqlite3_close(db) == SQLITE_OK);
+    require(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+    require(sqlite3_close(db) == SQLITE_OK);
     changed_database_read(&clips, "clips.weir");
 }
 
