@@ -19,6 +19,7 @@
 
 #include <weir/clock.h>
 
+#include "common/random.h"
 #include "stages/reader/frame_reader.h"
 #include "tests/clips.h"
 
@@ -603,6 +604,236 @@ TEST_CASE(frames_behind_damage_keep_their_numbers)
         read_film(whole, &(setting){ 0 }, &all);
         for (size_t j = 0; j < NUM_SETTINGS; j++)
             check_holed(whole, holed, settings[j]);
+    }
+}
+
+/* ---- a file that stays open ----------------------------------------------------------------------------------- */
+
+/* What weir_video_reader does, without pictures. */
+typedef struct kept_file {
+    weir_decoder_config limits;
+    weir_input_config input;
+    weir_decoder decoder;
+    weir_frame_reader reader;
+    weir_sampling sampling;
+    const char *path;
+    bool is_open;
+    uint64_t num_decoded; /* frames */
+    uint64_t num_openings;
+} kept_file;
+
+static void count_decoded(void *self)
+{
+    ((kept_file *)self)->num_decoded++;
+}
+
+static void keep_file(kept_file *file, const char *path, const setting *how)
+{
+    *file = (kept_file){
+        .limits = { .max_pixels = INT32_MAX, .max_decoder_bytes = 1 << 30, .max_all_decoder_bytes = UINT64_MAX },
+        .input = { .max_pipe_bytes = 1 << 30 },
+        .path = path,
+    };
+    file->decoder = (weir_decoder){
+        .config = &file->limits, .input.config = &file->input, .on_frame = count_decoded, .self = file
+    };
+    file->reader = (weir_frame_reader){
+        .decoder = &file->decoder,
+        .max_frames = MAX_SHOTS,
+        .max_duration_ns = INT64_MAX,
+        .max_cached_bytes = how->max_cached_bytes,
+        .far_bytes = how->far_bytes,
+        .stays_open = true,
+    };
+    assert_int_equal(weir__decoder_init(&file->decoder), WEIR_OK);
+}
+
+static void free_file(kept_file *file)
+{
+    weir__frame_reader_close(&file->reader);
+    weir__decoder_free(&file->decoder);
+}
+
+static void close_kept(kept_file *file)
+{
+    weir__frame_reader_close(&file->reader);
+    file->is_open = false;
+}
+
+/* Asks for those frames, in ascending order, and takes at most max_taken of them. */
+static int take_frames(kept_file *file, const int64_t *indices, size_t num_indices, size_t max_taken, film *taken)
+{
+    weir_frame_reader *reader = &file->reader;
+    weir_error error = { 0 };
+    int rc = WEIR_OK;
+    file->sampling =
+        (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = (uint32_t)num_indices };
+    taken->num_shots = 0;
+    if (file->is_open && !weir__frame_reader_can_select(reader, &file->sampling))
+        close_kept(file);
+    if (!file->is_open) {
+        file->num_openings++;
+        rc = weir__frame_reader_open(reader, file->path, &error);
+    }
+    file->is_open = true;
+    reader->sampling = &file->sampling;
+    if (rc == WEIR_OK)
+        rc = weir__frame_reader_select(reader, 0, &error);
+    while (rc == WEIR_OK && taken->num_shots < max_taken &&
+           (rc = weir__frame_reader_next(reader, &error)) == WEIR_OK) {
+        shot one = { .hash = hash_frame(file->decoder.frame), .pts = weir__frame_reader_pts(reader) };
+        for (unsigned i = 0; i < reader->num_repeats; i++)
+            taken->shots[taken->num_shots++] = one;
+    }
+    taken->num_errors = file->decoder.num_errors;
+    taken->num_missing = reader->num_missing;
+    taken->was_wrong_index = reader->is_last_resort;
+    if (rc != WEIR_OK && rc != WEIR_EOF)
+        close_kept(file);
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+enum { MAX_ASKED = 8 };
+
+/* Frames in ascending order: from the one after the last that was asked for, from that one, or from anywhere. */
+static size_t draw_indices(uint64_t *draw, int64_t num_frames, int64_t last, int64_t indices[MAX_ASKED])
+{
+    uint64_t way = weir__random_below(draw, 8);
+    int64_t next = (int64_t)weir__random_below(draw, (uint64_t)num_frames);
+    if (way < 5 && last + 1 < num_frames)
+        next = last + 1 + (int64_t)weir__random_below(draw, way < 3 ? 2 : 9);
+    else if (way == 5)
+        next = last;
+    uint64_t max_step = weir__random_below(draw, 3) == 0 ? 20 : 3;
+    size_t num_wanted = 1 + (size_t)weir__random_below(draw, weir__random_below(draw, 2) ? 1 : MAX_ASKED);
+    size_t num_indices = 0;
+    next = next < num_frames ? next : num_frames - 1;
+    while (num_indices < num_wanted && next < num_frames) {
+        indices[num_indices++] = next;
+        next += (int64_t)weir__random_below(draw, max_step);
+    }
+    return num_indices;
+}
+
+static uint64_t random_seed;
+static unsigned num_requests;
+
+static void check_kept(const char *path, weir_frame_reader_way way, setting how)
+{
+    uint64_t draw = weir__random_seed(random_seed, num_requests);
+    unsigned num_here = all.num_shots > 60 ? 6 : how.max_cached_bytes ? 60 : 20;
+    int64_t last = -1;
+    kept_file file;
+    (void)way;
+    if (!is_whole())
+        return;
+    keep_file(&file, path, &how);
+    for (unsigned i = 0; i < num_here; i++, num_requests++) {
+        int64_t indices[MAX_ASKED];
+        size_t num_indices = draw_indices(&draw, (int64_t)all.num_shots, FFMAX(last, 0), indices);
+        bool is_left = weir__random_below(&draw, 5) == 0; /* another request comes in its midst */
+        size_t max_taken = is_left ? (size_t)weir__random_below(&draw, num_indices) : MAX_SHOTS;
+        if (take_frames(&file, indices, num_indices, max_taken, &chosen) != WEIR_OK)
+            fail_msg("%s: request %u fails", path, i);
+        assert_true(is_left || chosen.num_shots == num_indices);
+        for (size_t j = 0; j < chosen.num_shots; j++)
+            assert_shot(path, "of a file that stays open", j, (size_t)indices[j]);
+        assert_false(chosen.was_wrong_index);
+        last = indices[is_left && max_taken ? max_taken - 1 : num_indices - 1];
+    }
+    if (file.num_openings > 1)
+        fail_msg("%s: opened %" PRIu64 " times", path, file.num_openings);
+    free_file(&file);
+}
+
+TEST_CASE(random_requests_to_a_file_that_stays_open_give_the_frames_of_the_whole)
+{
+    random_seed = (uint64_t)weir_clock_ns();
+    num_requests = 0;
+    printf("seed %" PRIu64 "\n", random_seed);
+    for_all_samples(check_kept);
+    printf("%u requests\n", num_requests);
+    assert_true(num_requests > 1000);
+}
+
+/* Frame after frame, each is decoded once; where frames are counted, they are decoded once more for that. */
+static void check_ascending(const char *path, weir_frame_reader_way way, setting how)
+{
+    kept_file file;
+    (void)way;
+    if (!is_whole() || all.num_shots > 300)
+        return;
+    keep_file(&file, path, &how);
+    for (int64_t i = 0; i < (int64_t)all.num_shots; i++) {
+        assert_int_equal(take_frames(&file, &i, 1, MAX_SHOTS, &chosen), WEIR_OK);
+        assert_int_equal(chosen.num_shots, 1);
+        assert_shot(path, "one after the other", 0, (size_t)i);
+    }
+    uint64_t num_times = file.reader.way == WEIR_READER_COUNTED ? 2 : 1;
+    uint64_t num_hidden = 16; /* which decoders give and the container hides */
+    if (file.num_decoded > num_times * (all.num_shots + num_hidden))
+        fail_msg("%s: %" PRIu64 " frames were decoded for %zu", path, file.num_decoded, all.num_shots);
+    free_file(&file);
+}
+
+TEST_CASE(frames_one_after_the_other_are_decoded_once)
+{
+    for_all_samples(check_ascending);
+}
+
+TEST_CASE(a_frame_far_ahead_does_not_cost_those_between)
+{
+    const char *path = make_clip("b_frames.mp4"); /* groups of 12 */
+    kept_file file;
+    if (!path)
+        return;
+    keep_file(&file, path, &settings[FROM_MEMORY]);
+    for (int64_t i = 0; i < 46; i += 45)
+        assert_int_equal(take_frames(&file, &i, 1, MAX_SHOTS, &chosen), WEIR_OK);
+    assert_in_range(file.num_decoded, 2, 18);
+    free_file(&file);
+}
+
+TEST_CASE(after_a_step_back_frames_are_decoded_once_again)
+{
+    const char *path = make_clip("b_frames.mp4"); /* groups of 12 */
+    kept_file file;
+    if (!path)
+        return;
+    keep_file(&file, path, &settings[FROM_MEMORY]);
+    for (int64_t i = 0; i < 12; i++)
+        assert_int_equal(take_frames(&file, &i, 1, MAX_SHOTS, &chosen), WEIR_OK);
+    for (int64_t i = 2; i < 40; i++)
+        assert_int_equal(take_frames(&file, &i, 1, MAX_SHOTS, &chosen), WEIR_OK);
+    assert_in_range(file.num_decoded, 40, 12 + 40);
+    free_file(&file);
+}
+
+/* Packets that a request does not need must not change its result. */
+TEST_CASE(damage_behind_the_frames_of_a_request_does_not_show_in_it)
+{
+    const char *whole = make_clip("b_frames.mp4");
+    weir_error error = { 0 };
+    static film anew;
+    if (!whole)
+        return;
+    const char *holed = make_holed(whole, "b_frames_behind.mp4");
+    read_film(whole, &(setting){ 0 }, &all);
+    for (size_t j = 0; j < NUM_SETTINGS; j++) {
+        kept_file file;
+        keep_file(&file, holed, &settings[j]);
+        for (int64_t i = 0; i < (int64_t)all.num_shots; i++) {
+            setting how = settings[j];
+            how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &i, .num_indices = 1 };
+            assert_int_equal(try_read(holed, &how, &anew, &error), WEIR_OK);
+            assert_int_equal(take_frames(&file, &i, 1, MAX_SHOTS, &chosen), WEIR_OK);
+            if (chosen.num_shots != anew.num_shots || chosen.num_errors != anew.num_errors ||
+                chosen.num_missing != anew.num_missing ||
+                (anew.num_shots && chosen.shots[0].hash != anew.shots[0].hash))
+                fail_msg("frame %" PRId64 ": %" PRIu64 " errors, not %" PRIu64, i, chosen.num_errors,
+                         anew.num_errors);
+        }
+        free_file(&file);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/test_case.h"
 
@@ -52,6 +53,8 @@ typedef struct store {
     weir_bytes *bytes;
     size_t position;
     unsigned num_reads;
+    unsigned num_seeks;
+    uint64_t num_bytes;    /* read */
     unsigned num_rewinds;  /* to byte 0 */
     unsigned failing_read; /* counted from 1; 0 = none */
     int64_t failure;
@@ -69,6 +72,7 @@ static int64_t read_store(void *self, uint8_t *data, size_t num_bytes)
     num_bytes = num_bytes < left_bytes ? num_bytes : left_bytes;
     memcpy(data, file->bytes->data + file->position, num_bytes);
     file->position += num_bytes;
+    file->num_bytes += num_bytes;
     return (int64_t)num_bytes;
 }
 
@@ -76,6 +80,7 @@ static int seek_store(void *self, int64_t position)
 {
     store *file = self;
     assert_in_range(position, 0, file->bytes->size_bytes);
+    file->num_seeks += file->position != (size_t)position;
     file->position = (size_t)position;
     file->num_rewinds += position == 0;
     return WEIR_OK;
@@ -186,6 +191,17 @@ static void expect_all_samplings(weir_video_reader *reader, const char *path)
         expect_frames(reader, path, samplings[i]);
 }
 
+static void expect_one(weir_video_reader *reader, const weir_frames *whole, int64_t index)
+{
+    weir_frames *frames = NULL;
+    weir_sampling one = { .what = WEIR_SAMPLE_INDICES, .indices = &index, .num_indices = 1 };
+    assert_int_equal(ask(reader, one, &frames, NULL), WEIR_OK);
+    assert_int_equal(frames->num_frames, 1);
+    assert_int_equal(frames->pts[0], whole->pts[index]);
+    assert_memory_equal(frames->data, whole->data + (size_t)index * whole->frame_bytes, whole->frame_bytes);
+    weir_frames_free(frames);
+}
+
 /* ---- the same as the stage ------------------------------------------------------------------------------------ */
 
 TEST_CASE(the_frames_of_a_reader_are_those_of_the_stage_for_one_request_after_the_other)
@@ -265,13 +281,7 @@ TEST_CASE(frames_that_are_asked_one_by_one_in_random_order_are_those_of_the_whol
         uint64_t draw = i + 1;
         for (size_t j = 0; j < NUM_FRAMES; j++) {
             int64_t index = (int64_t)weir__random_below(&draw, whole->num_frames);
-            weir_frames *frames = NULL;
-            weir_sampling one = { .what = WEIR_SAMPLE_INDICES, .indices = &index, .num_indices = 1 };
-            assert_int_equal(ask(reader, one, &frames, NULL), WEIR_OK);
-            assert_int_equal(frames->num_frames, 1);
-            assert_int_equal(frames->pts[0], whole->pts[index]);
-            assert_memory_equal(frames->data, whole->data + (size_t)index * whole->frame_bytes, whole->frame_bytes);
-            weir_frames_free(frames);
+            expect_one(reader, whole, index);
         }
         weir_video_reader_free(reader);
         weir_frames_free(whole);
@@ -552,6 +562,169 @@ TEST_CASE(after_a_request_that_is_not_possible_the_next_one_is_right)
         expect_frames(reader, path, samplings[i]);
     }
     weir_video_reader_free(reader);
+}
+
+/* ---- forward, backward, and in between ------------------------------------------------------------------------- */
+
+/* Its groups of pictures have B-frames, and its packets are more than what is cached. */
+static const char *make_uncached_groups(void)
+{
+    return clips_make("noise.mp4", "-f lavfi -i testsrc2=s=640x480:r=20:d=3,noise=alls=100:allf=t -c:v mpeg4 -q:v 1 "
+                                   "-qmin 1 -g 15 -bf 2 -pix_fmt yuv420p");
+}
+
+TEST_CASE(requests_that_go_forward_read_the_file_on_without_seeking)
+{
+    const char *path = make_uncached_groups();
+    if (!path)
+        return;
+    store file = { .bytes = bytes_of_file(path, path) };
+    weir_file_functions functions = functions_of(&file, true);
+    weir_video_source source = { .functions = &functions, .functions_size = sizeof functions, .name = path };
+    weir_video_reader *reader = reader_of(&source, &(weir_video_config){ .seed = 7 });
+    weir_frames *whole = stage_frames(path, &(weir_sampling){ 0 }, &small);
+    assert_true(file.bytes->size_bytes > 17 << 20);
+    expect_one(reader, whole, 0);
+    file.num_bytes = 0;
+    file.num_seeks = 0;
+    for (int64_t i = 1; i < whole->num_frames; i++)
+        expect_one(reader, whole, i);
+    assert_in_range(file.num_bytes, file.bytes->size_bytes / 2, file.bytes->size_bytes + file.bytes->size_bytes / 20);
+    assert_int_equal(file.num_seeks, 0);
+    weir_frames_free(whole);
+    weir_video_reader_free(reader);
+    weir_bytes_free(file.bytes);
+}
+
+static const char *make_kind(size_t which)
+{
+    static const char *const clips[][2] = {
+        { "forward.mp4", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v libx264 -preset veryfast -g 12 -bf 3" },
+        { "open.mkv", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v libx264 -preset veryfast -g 10 -bf 3 "
+                      "-x264-params open-gop=1:b-pyramid=normal:scenecut=0" },
+        { "vfr.mp4", "-f lavfi -i testsrc2=s=96x64:r=20:d=3 -c:v libx264 -preset veryfast -g 12 -bf 3 "
+                     "-vf 'select=not(mod(n\\,7))+gt(mod(n\\,5)\\,2)' -fps_mode vfr" },
+        { "hidden.webm", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v libvpx-vp9 -cpu-used 5 -auto-alt-ref 1 "
+                         "-lag-in-frames 16 -g 20 -b:v 200k -pix_fmt yuv420p" },
+        { "counted.avi", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v mpeg4 -g 12 -bf 2" },
+        { "forward.ts", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v libx264 -preset veryfast -g 12 -bf 3" },
+        { "hevc.mp4", "-f lavfi -i testsrc2=s=96x64:r=20:d=2 -c:v libx265 -preset ultrafast -pix_fmt yuv420p "
+                      "-x265-params keyint=12:bframes=4:log-level=1" },
+    };
+    return which < LENGTH(clips) ? clips_make(clips[which][0], clips[which][1]) : NULL;
+}
+
+enum { NUM_KINDS = 7 };
+
+/* A reader that is asked at random, may be stopped and may fail to read. */
+typedef struct talk {
+    store file;
+    patience patient;
+    weir_video_reader *reader;
+    const weir_frames *whole;
+    uint64_t draw;
+    int64_t last;     /* frame that was asked for */
+    unsigned num_cut; /* requests that were stopped, or failed */
+} talk;
+
+static int64_t below(talk *t, int64_t bound)
+{
+    return (int64_t)weir__random_below(&t->draw, (uint64_t)bound);
+}
+
+/* Ascending frames, which begin after the last one asked for, with it, or anywhere. */
+static uint32_t draw_frames(talk *t, int64_t indices[6])
+{
+    int64_t num_frames = t->whole->num_frames;
+    int64_t way = below(t, 8);
+    int64_t next = way < 5 ? t->last + 1 + below(t, 4) : way == 5 ? t->last : below(t, num_frames);
+    uint32_t num_wanted = 1 + (uint32_t)(below(t, 2) * below(t, 6));
+    uint32_t num_indices = 0;
+    next = next < num_frames ? next : below(t, num_frames);
+    for (; num_indices < num_wanted && next < num_frames; next += below(t, 5))
+        indices[num_indices++] = t->last = next;
+    return num_indices;
+}
+
+static void expect_taken(const talk *t, const weir_frames *frames, const int64_t *indices, uint32_t num_indices)
+{
+    const weir_frames *whole = t->whole;
+    assert_int_equal(frames->num_frames, num_indices);
+    assert_int_equal(frames->num_errors + frames->num_missing_frames, 0);
+    for (size_t i = 0; i < num_indices; i++) {
+        if (frames->pts[i] != whole->pts[indices[i]])
+            fail_msg("frame %d has another time", (int)indices[i]);
+        assert_memory_equal(frames->data + i * whole->frame_bytes,
+                            whole->data + (size_t)indices[i] * whole->frame_bytes, whole->frame_bytes);
+    }
+}
+
+/* Takes a part of the frames, one by one. */
+static void take_some(talk *t, const weir_sampling *some)
+{
+    assert_int_equal(weir_video_reader_begin(t->reader, some, sizeof *some, &small, sizeof small, NULL), WEIR_OK);
+    for (int64_t i = 0, end = below(t, (int64_t)some->num_indices + 1); i < end; i++) {
+        weir_frames *frames = NULL;
+        assert_int_equal(weir_video_reader_next(t->reader, &frames, NULL), WEIR_OK);
+        expect_taken(t, frames, some->indices + i, 1);
+        weir_frames_free(frames);
+        t->last = some->indices[i];
+    }
+}
+
+static void ask_at_random(talk *t)
+{
+    int64_t indices[6];
+    uint32_t num_indices = draw_frames(t, indices);
+    const weir_sampling some = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = num_indices };
+    weir_frames *frames = NULL;
+    if (below(t, 6) == 0) {
+        take_some(t, &some);
+        return;
+    }
+    bool is_cut = below(t, 8) == 0;
+    t->patient = (patience){ .stop_at = is_cut ? 1 + (unsigned)below(t, 12) : 0 };
+    t->file.num_reads = 0;
+    t->file.failing_read = is_cut && below(t, 2) ? 1 : 0;
+    int rc = ask(t->reader, some, &frames, NULL);
+    assert_true(rc == WEIR_OK || is_cut);
+    if (rc == WEIR_OK)
+        expect_taken(t, frames, indices, num_indices);
+    t->num_cut += rc != WEIR_OK;
+    weir_frames_free(frames);
+    t->patient = (patience){ 0 };
+    t->file.failing_read = 0;
+}
+
+TEST_CASE(random_requests_forward_backward_and_cut_give_the_frames_of_the_whole)
+{
+    enum { NUM_REQUESTS = 300 };
+    uint64_t seed = (uint64_t)time(NULL);
+    unsigned num_cut = 0;
+    printf("seed %llu\n", (unsigned long long)seed);
+    for (size_t i = 0; i < NUM_KINDS; i++) {
+        const char *path = make_kind(i);
+        if (!path)
+            continue;
+        weir_frames *whole = stage_frames(path, &(weir_sampling){ 0 }, &small);
+        talk t = { .file = { .bytes = bytes_of_file(path, path), .failure = WEIR_EIO },
+                   .whole = whole,
+                   .draw = weir__random_seed(seed, i) };
+        weir_file_functions functions = functions_of(&t.file, true);
+        weir_video_source source = { .functions = &functions,
+                                     .functions_size = sizeof functions,
+                                     .name = path,
+                                     .should_stop = has_enough,
+                                     .self = &t.patient };
+        t.reader = reader_of(&source, &(weir_video_config){ .seed = 7 });
+        for (unsigned j = 0; j < NUM_REQUESTS; j++)
+            ask_at_random(&t);
+        weir_video_reader_free(t.reader);
+        weir_frames_free(whole);
+        weir_bytes_free(t.file.bytes);
+        num_cut += t.num_cut;
+    }
+    assert_true(num_cut > NUM_REQUESTS / 20);
 }
 
 /* ---- a few frames at a time ----------------------------------------------------------------------------------- */

@@ -11,6 +11,19 @@
  * A target that is missing without an error shows that the index is wrong; and if packets are damaged, decoders
  * conceal the damage with frames from before the run, or with skipped ones. Then, as a last resort, the file is
  * decoded from its beginning without skipping anything, which gives the same frames as decoding all.
+ *
+ * A file that stays open (stays_open) keeps the index, the cache, the timeline, and the decoder's state for the next request.
+ * - Indexed: the last run of a request does not end with its last target. The decoder is not drained; it gets the packets that
+ *   follow, until that target comes out. Invariants of a run: packets run_start to run_packet - 1 have been sent, except
+ *   disposable ones, none of which is shown after run_skipped_pts; frames from run_front on have not come out. Disposable
+ *   packets that are shown after the request's last target are not skipped. The next run goes on where this one stands if its
+ *   first target is not before run_front, is shown after run_skipped_pts, and no clean start between saves anything. All others
+ *   begin anew at a clean start, also after a drained decoder, except at the end of the file: what it holds comes out then.
+ *   Packets that a request does not need (is_beyond) must not change its result: if there is damage after the first of them, the
+ *   run begins anew; then, and if frames come in another order than the index says, it is drained at its end, and all further
+ *   ones, too (must_drain).
+ * - Counted: the decoder stands before frame num_counted (is_running). If all targets are from there on, it goes on, otherwise it
+ *   starts over. The frames are not counted again.
  */
 #include "stages/reader/frame_reader.h"
 
@@ -406,6 +419,15 @@ static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 
+/* Before the first target, at the beginning if necessary. */
+static int go_to_counted(weir_frame_reader *reader, weir_error *error)
+{
+    if (reader->is_running && reader->targets[0].frame >= reader->num_counted)
+        return WEIR_OK;
+    reader->is_running = true;
+    return start_over(reader, error);
+}
+
 static int next_counted(weir_frame_reader *reader, weir_error *error)
 {
     int rc = WEIR_EOF;
@@ -446,19 +468,55 @@ static uint64_t count_trouble(const weir_frame_reader *reader)
     return reader->decoder->num_errors + (log ? log->num_errors + log->num_concealed : 0);
 }
 
-static int begin_run(weir_frame_reader *reader, weir_error *error)
+static size_t start_of(const weir_frame_reader *reader, size_t target)
+{
+    return weir__index_start_of(&reader->index, (size_t)reader->targets[target].frame);
+}
+
+static int64_t pts_of(const weir_frame_reader *reader, size_t target)
+{
+    return reader->index.packets[packet_of(reader, target)].pts;
+}
+
+/* Can the run go on to the next target, and does that cost no more than a new run? */
+static bool can_go_on(const weir_frame_reader *reader)
 {
     size_t target = reader->next_target;
-    reader->run_start = weir__index_start_of(&reader->index, (size_t)reader->targets[target].frame);
-    reader->run_packet = reader->run_start;
+    bool is_drained = reader->decoder->draining && reader->run_packet < reader->index.num_packets;
+    return reader->stays_open && reader->is_running && !reader->must_drain && !is_drained &&
+           reader->targets[target].frame >= reader->run_front && pts_of(reader, target) > reader->run_skipped_pts &&
+           start_of(reader, target) <= reader->run_packet;
+}
+
+/* Which packets the next targets need, up to the next clean start that saves some. */
+static void set_run(weir_frame_reader *reader)
+{
+    size_t target = reader->next_target;
     reader->run_last = packet_of(reader, target);
+    if (reader->run_packet > reader->run_start)
+        reader->run_last = FFMAX(reader->run_last, reader->run_packet - 1);
     for (target++; target < reader->num_targets; target++) {
-        if (weir__index_start_of(&reader->index, (size_t)reader->targets[target].frame) > reader->run_last + 1)
+        if (start_of(reader, target) > reader->run_last + 1)
             break;
         reader->run_last = FFMAX(reader->run_last, packet_of(reader, target));
     }
     reader->run_end = target;
     reader->is_running = true;
+    reader->is_beyond = false;
+}
+
+static int begin_run(weir_frame_reader *reader, weir_error *error)
+{
+    if (can_go_on(reader)) {
+        set_run(reader);
+        reader->run_trouble = count_trouble(reader);
+        return WEIR_OK;
+    }
+    reader->run_start = start_of(reader, reader->next_target);
+    reader->run_packet = reader->run_start;
+    reader->run_front = reader->targets[reader->next_target].frame;
+    reader->run_skipped_pts = INT64_MIN;
+    set_run(reader);
     weir__decoder_flush(reader->decoder);
     reader->hidden.num = 0;
     int rc = reader->cache ? WEIR_OK : go_to(reader, reader->run_start, error);
@@ -474,6 +532,7 @@ static int begin_last_resort(weir_frame_reader *reader, weir_error *error)
     reader->decoder->num_errors = reader->scan_errors;
     reader->is_last_resort = true;
     reader->is_running = true;
+    reader->is_beyond = false;
     reader->run_start = 0;
     reader->run_last = reader->index.num_packets - 1;
     reader->run_end = reader->num_targets;
@@ -481,10 +540,63 @@ static int begin_last_resort(weir_frame_reader *reader, weir_error *error)
 }
 
 /* Is it disposable, and not wanted? */
-static bool can_skip(const weir_frame_reader *reader, size_t at)
+static bool is_spare(const weir_frame_reader *reader, size_t at)
 {
     unsigned flags = reader->index.packets[at].flags;
     return !reader->is_last_resort && (flags & WEIR_PACKET_DISPOSABLE) && !(flags & WEIR_PACKET_WANTED);
+}
+
+/* And will the next request not want it, if it goes on here? */
+static bool can_skip(const weir_frame_reader *reader, size_t at)
+{
+    bool may_go_on = reader->stays_open && !reader->must_drain;
+    return is_spare(reader, at) &&
+           (!may_go_on || reader->index.packets[at].pts < pts_of(reader, reader->num_targets - 1));
+}
+
+/* May the run get packets after those that it needs? No decoder holds back so many frames. */
+static bool may_go_beyond(const weir_frame_reader *reader)
+{
+    enum { MAX_BEYOND = 64 };
+    bool is_last = reader->run_end == reader->num_targets && !reader->is_last_resort;
+    bool has_trouble = !reader->is_beyond && count_trouble(reader) > reader->run_trouble;
+    return reader->stays_open && is_last && !reader->must_drain && !has_trouble &&
+           reader->run_packet <= reader->run_last + MAX_BEYOND;
+}
+
+/* Is there no further packet for it? */
+static bool is_run_over(const weir_frame_reader *reader)
+{
+    return reader->run_packet >= reader->index.num_packets ||
+           (reader->run_packet > reader->run_last && !may_go_beyond(reader));
+}
+
+static void skip_packets(weir_frame_reader *reader)
+{
+    while (!is_run_over(reader) && can_skip(reader, reader->run_packet)) {
+        const weir_packet_entry *entry = &reader->index.packets[reader->run_packet++];
+        reader->run_skipped_pts = FFMAX(reader->run_skipped_pts, entry->pts);
+    }
+}
+
+/* Before the first packet that the request does not need: what the others have shown counts for it. */
+static void note_beyond(weir_frame_reader *reader)
+{
+    bool is_needed = reader->run_packet <= reader->run_last && !is_spare(reader, reader->run_packet);
+    if (reader->is_beyond || is_needed)
+        return;
+    reader->is_beyond = true;
+    reader->needed_errors = reader->decoder->num_errors;
+    reader->needed_averror = reader->decoder->first_averror;
+}
+
+/* There may be damage in the packets that the request does not need: the run begins anew, without them. */
+static void forget_beyond(weir_frame_reader *reader)
+{
+    reader->decoder->num_errors = reader->needed_errors;
+    reader->decoder->first_averror = reader->needed_averror;
+    reader->must_drain = true;
+    reader->is_running = false;
 }
 
 /* Is it shown before the run's start, so that its references may be missing? */
@@ -497,11 +609,11 @@ static bool is_leading(const weir_frame_reader *reader, size_t at)
 static int feed_run(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
-    while (reader->run_packet <= reader->run_last && can_skip(reader, reader->run_packet))
-        reader->run_packet++;
-    if (reader->run_packet > reader->run_last)
+    skip_packets(reader);
+    if (is_run_over(reader))
         return decode_packet(reader, NULL, error);
 
+    note_beyond(reader);
     uint64_t num_errors = decoder->num_errors;
     uint64_t trouble = count_trouble(reader);
     int first_averror = decoder->first_averror;
@@ -516,12 +628,16 @@ static int feed_run(weir_frame_reader *reader, weir_error *error)
     return rc;
 }
 
-/* The target of the current frame; run_end if none. */
-static size_t find_target(const weir_frame_reader *reader)
+/* That frame has come out. After the run's last target, which is missing then, or comes too late, none should. */
+static void note_frame(weir_frame_reader *reader, size_t frame)
 {
-    size_t frame;
-    if (!weir__index_find(&reader->index, reader->decoder->frame->pts, &frame))
-        return reader->run_end;
+    reader->run_front = FFMAX(reader->run_front, (uint64_t)frame + 1);
+    reader->must_drain |= frame > reader->targets[reader->run_end - 1].frame;
+}
+
+/* The target of that frame; run_end if none. */
+static size_t find_target(const weir_frame_reader *reader, size_t frame)
+{
     size_t target = reader->next_target;
     while (target < reader->run_end && reader->targets[target].frame < frame)
         target++;
@@ -543,6 +659,10 @@ static int pass_over(weir_frame_reader *reader, size_t target, weir_error *error
 /* The run has ended without all of its targets. */
 static int end_run(weir_frame_reader *reader, weir_error *error)
 {
+    if (reader->is_beyond && !reader->is_last_resort) {
+        forget_beyond(reader);
+        return WEIR_MORE;
+    }
     int rc = pass_over(reader, reader->run_end, error);
     if (rc != WEIR_OK)
         return rc;
@@ -557,14 +677,27 @@ static bool is_doubtful(const weir_frame_reader *reader)
            (count_trouble(reader) > reader->run_trouble || reader->decoder->frame->decode_error_flags);
 }
 
-/* Accepts the current frame, or skips it (WEIR_MORE). */
-static int take_frame(weir_frame_reader *reader, weir_error *error)
+/* WEIR_MORE, or the failure. */
+static int decode_again(weir_frame_reader *reader, weir_error *error)
 {
-    if (is_doubtful(reader)) {
+    if (!reader->is_beyond) {
         int rc = begin_last_resort(reader, error);
         return rc == WEIR_OK ? WEIR_MORE : rc;
     }
-    size_t target = find_target(reader);
+    forget_beyond(reader);
+    return WEIR_MORE;
+}
+
+/* Accepts the current frame, or skips it (WEIR_MORE). */
+static int take_frame(weir_frame_reader *reader, weir_error *error)
+{
+    if (is_doubtful(reader))
+        return decode_again(reader, error);
+    size_t frame;
+    if (!weir__index_find(&reader->index, reader->decoder->frame->pts, &frame))
+        return WEIR_MORE;
+    note_frame(reader, frame);
+    size_t target = find_target(reader, frame);
     if (target == reader->run_end)
         return WEIR_MORE;
     if (reader->decoder->codec->flags & AV_CODEC_FLAG_OUTPUT_CORRUPT)
@@ -621,30 +754,45 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
     return WEIR_OK;
 }
 
-/* Selects frames with the index if it is trusted, otherwise by decoding everything once. */
+static void forget_timeline(weir_frame_reader *reader)
+{
+    weir__timeline_reset(&reader->timeline);
+    reader->has_timeline = false;
+}
+
+/* With the index if it is trusted, otherwise by decoding everything once. */
+static int make_timeline(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = WEIR_OK;
+    reader->way = reader->index.distrust ? WEIR_READER_COUNTED : WEIR_READER_INDEXED;
+    if (reader->way == WEIR_READER_COUNTED)
+        rc = count_frames(reader, &reader->timeline, error);
+    else if (weir__index_fill_timeline(&reader->index, reader->decoder->stream, &reader->timeline) != WEIR_OK)
+        rc = fail_reader_memory(error);
+    reader->has_timeline = rc == WEIR_OK;
+    return rc;
+}
+
+/* Selects frames by their times and numbers. */
 static int choose_frames(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
-    weir_timeline timeline = { 0 };
+    weir_timeline *timeline = &reader->timeline;
     weir_selection selection = { 0 };
-    int rc = WEIR_OK;
-    reader->way = reader->index.distrust ? WEIR_READER_COUNTED : WEIR_READER_INDEXED;
     uint64_t num_errors = decoder->num_errors;
     reader->scan_errors = num_errors;
-    if (reader->way == WEIR_READER_COUNTED)
-        rc = count_frames(reader, &timeline, error);
-    else if (weir__index_fill_timeline(&reader->index, decoder->stream, &timeline) != WEIR_OK)
-        rc = fail_reader_memory(error);
+    int rc = reader->has_timeline ? WEIR_OK : make_timeline(reader, error);
     if (rc == WEIR_OK)
-        rc = check_duration(reader, weir__timeline_ns(&timeline, timeline.num_frames), error);
-    if (rc == WEIR_OK && timeline.num_frames > 0) {
+        rc = check_duration(reader, weir__timeline_ns(timeline, timeline->num_frames), error);
+    if (rc == WEIR_OK && timeline->num_frames > 0) {
         decoder->num_errors = num_errors; /* the errors of the counting pass are counted again */
-        rc = weir__select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection,
-                                 error);
+        rc =
+            weir__select_frames(reader->sampling, timeline, reader->seed, seq, reader->max_frames, &selection, error);
         if (rc == WEIR_OK)
             rc = set_targets(reader, &selection, error);
     }
-    weir__timeline_reset(&timeline);
+    if (!reader->stays_open)
+        forget_timeline(reader);
     weir__selection_free(&selection);
     return rc;
 }
@@ -677,16 +825,16 @@ static int make_index(weir_frame_reader *reader, bool is_plain, weir_error *erro
     return rc;
 }
 
-/* What an earlier request has left, except the index and the cache. */
+/* What an earlier request has left, except the index, the cache, and where the decoder stands. */
 static void forget_targets(weir_frame_reader *reader)
 {
-    for (size_t i = 0; i < reader->num_targets; i++)
+    for (size_t i = 0; reader->way == WEIR_READER_INDEXED && i < reader->num_targets; i++)
         reader->index.packets[packet_of(reader, i)].flags &= (uint8_t)~WEIR_PACKET_WANTED;
     free(reader->targets);
     reader->targets = NULL;
     reader->num_targets = 0;
     reader->next_target = 0;
-    reader->is_running = false;
+    reader->run_end = 0; /* the run has no target: the next one must begin, or go on */
 }
 
 bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_sampling *sampling)
@@ -694,7 +842,7 @@ bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_s
     if (!reader->is_asked)
         return true;
     bool is_sound = reader->decoder->num_errors == 0 && reader->num_missing == 0 && !reader->is_last_resort;
-    return reader->is_whole && reader->way == WEIR_READER_INDEXED && is_sound && !weir__sampling_is_plain(sampling);
+    return reader->is_whole && reader->has_timeline && is_sound && !weir__sampling_is_plain(sampling);
 }
 
 int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_error *error)
@@ -714,7 +862,7 @@ int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_erro
     if (rc == WEIR_OK)
         rc = choose_frames(reader, seq, error);
     if (rc == WEIR_OK && reader->way == WEIR_READER_COUNTED && reader->num_targets > 0)
-        rc = start_over(reader, error);
+        rc = go_to_counted(reader, error);
     return rc;
 }
 
@@ -834,6 +982,7 @@ void weir__frame_reader_close(weir_frame_reader *reader)
 {
     drop_cache(reader);
     weir__index_reset(&reader->index);
+    weir__timeline_reset(&reader->timeline);
     free(reader->targets);
     weir__hidden_packets_reset(&reader->hidden);
     weir__decoder_close(reader->decoder);
@@ -845,5 +994,6 @@ void weir__frame_reader_close(weir_frame_reader *reader)
         .max_duration_ns = reader->max_duration_ns,
         .max_cached_bytes = reader->max_cached_bytes,
         .far_bytes = reader->far_bytes,
+        .stays_open = reader->stays_open,
     };
 }

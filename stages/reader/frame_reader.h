@@ -34,6 +34,7 @@ typedef struct weir_frame_reader {
     int64_t max_duration_ns;
     size_t max_cached_bytes; /* limit of the packet cache; larger files are read twice */
     int64_t far_bytes;       /* seek only if it saves reading this much */
+    bool stays_open;         /* further requests are likely: keep for them what the decoder and the timeline have */
 
     /* of the request, set before weir__frame_reader_select(); borrowed until the next one or the close */
     const weir_sampling *sampling;
@@ -58,6 +59,8 @@ typedef struct weir_frame_reader {
     size_t file_packet; /* not cached: the demuxer's next packet */
     bool is_read;       /* plain: all packets are already in the index and the cache */
     bool cannot_seek;
+    bool has_timeline;
+    weir_timeline timeline; /* kept if it stays open */
 
     weir_target *targets; /* sorted by frame; NULL if plain */
     size_t num_targets;
@@ -67,15 +70,23 @@ typedef struct weir_frame_reader {
     weir_frame_clock clock; /* of decoded frames (counted and plain) */
     uint64_t num_missing;   /* selected frames that were lost */
 
-    /* of the run: packets from a clean start, for the targets up to run_end */
-    bool is_running;
+    /* of the run: packets from a clean start, for the targets up to run_end; kept for the next request */
+    bool is_running;     /* counted: the decoder stands before frame num_counted */
     bool is_last_resort; /* decodes everything from the beginning without skipping; no other run follows */
     size_t run_start;
     size_t run_packet; /* to be sent next */
     size_t run_last;
     size_t run_end;
-    uint64_t run_trouble; /* before it */
-    uint64_t scan_errors; /* before the first run */
+    uint64_t run_front;      /* frames from here on have not come out */
+    int64_t run_skipped_pts; /* the highest one of the packets that were skipped */
+    uint64_t run_trouble;    /* before it */
+    uint64_t scan_errors;    /* before the first run */
+
+    /* of a file that stays open */
+    bool must_drain; /* at the end of each run: further packets are damaged, or frames out of order */
+    bool is_beyond;  /* the run has got packets that the request does not need; before, there were: */
+    uint64_t needed_errors;
+    int needed_averror;
 
     /* of the current frame */
     unsigned num_repeats; /* how often it occurs in the result, at least once */

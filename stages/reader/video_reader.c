@@ -220,6 +220,7 @@ int weir_video_reader_open(weir_video_reader **made, const weir_video_source *so
         rc = fail_memory(error);
         goto no_reader;
     }
+    reader->reader.frames.stays_open = true;
     rc = open_source(reader, error);
     if (rc == WEIR_OK) {
         *made = reader;

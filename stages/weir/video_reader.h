@@ -19,9 +19,10 @@
  * readers can work at the same time. Each call works on the calling thread until it is done or fails, or should_stop() is true.
  *
  * After a request that failed or was stopped, the reader accepts further requests, and their frames are right. The first request
- * for selected frames reads all packets of the file once. Later ones use what the reader then knows, and the file stays open. The
- * file is opened again: after a failure; for a request for all frames or the first frames, and for the request after it; and if
- * the packets do not show which frames there are, or are damaged.
+ * for selected frames reads all packets of the file once (and decodes them once, if they do not show which frames there are).
+ * Later ones use what the reader then knows, and the file stays open. A request whose frames all come after those of the request
+ * before goes on decoding where that one ended. The file is opened again: after a failure; for a request for all frames or the
+ * first frames, and for the request after it; and if packets are damaged.
  */
 #ifndef WEIR_VIDEO_READER_H
 #define WEIR_VIDEO_READER_H
