@@ -6,16 +6,37 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <weir/log.h>
 
 static autostart_function *make_observers; /* NULL = not there */
 
+#ifdef WEIR_EXPORT_LIBRARY
+/* It lies beside this library. The loader looks there by itself, unless a sanitizer stands between: so it is told. NULL =
+   it is not there, see dlerror(). */
+static void *open_library(void)
+{
+    enum { HOW = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
+    Dl_info own;
+    char *path = NULL;
+    void *library = NULL;
+    if (dladdr(&make_observers, &own) && own.dli_fname && strchr(own.dli_fname, '/') &&
+        asprintf(&path, "%.*s/%s", (int)(strrchr(own.dli_fname, '/') - own.dli_fname), own.dli_fname,
+                 WEIR_EXPORT_LIBRARY) > 0) {
+        library = dlopen(path, HOW);
+        free(path);
+    }
+    return library ? library : dlopen(WEIR_EXPORT_LIBRARY, HOW);
+}
+#endif
+
 static void load_export(void)
 {
 #ifdef WEIR_EXPORT_LIBRARY
-    void *library = dlopen(WEIR_EXPORT_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *library = open_library();
     void *symbol = library ? dlsym(library, "weir__autostart_observers") : NULL;
     *(void **)(void *)&make_observers = symbol;
     if (!symbol)

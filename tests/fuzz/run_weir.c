@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/fuzz/require.h"
+#include "tools/cli/command.h"
 
 enum { MAX_WORDS = 64 };
 
@@ -44,6 +45,9 @@ void run_weir_init(void)
     snprintf(folder, sizeof folder, "%s/weir-fuzz-XXXXXX", parent ? parent : "/tmp");
     require(mkdtemp(folder) && chdir(folder) == 0);
     setenv("PATH", "/nonexistent", 1); /* no gnuplot */
+    for (size_t i = 0; tool_commands[i]; i++)
+        if (tool_commands[i]->make)
+            tool_commands[i]->make(); /* once: it stays */
     ptrdiff_t data_size = __stop_command_data - __start_command_data;
     ptrdiff_t bss_size = __stop_command_bss - __start_command_bss;
     at_start = malloc((size_t)(data_size + bss_size));

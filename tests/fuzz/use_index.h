@@ -2,6 +2,8 @@
 #ifndef TESTS_FUZZ_USE_INDEX_H
 #define TESTS_FUZZ_USE_INDEX_H
 
+#include <weir/status.h>
+
 #include "stages/reader/frame_index.h"
 #include "tests/fuzz/require.h"
 
