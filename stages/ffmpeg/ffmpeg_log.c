@@ -39,6 +39,7 @@ static void emit_line(weir_ffmpeg_log *log)
 {
     weir__text_redact_about(log->line, &log->address, 1);
     log->num_errors += log->line_is_error;
+    log->num_trouble += log->line_is_error;
     if (log->line_is_error)
         note_size(log);
     log->is_cut |= log->line_is_error && strstr(log->line, "File ended prematurely");
@@ -133,7 +134,7 @@ static void catch_head(weir_ffmpeg_log *log, const char *format, va_list argumen
 static void log_callback(void *source, int level, const char *format, va_list arguments)
 {
     if (current && (level & 0xff) == AV_LOG_INFO && strncmp(format, "concealing ", strlen("concealing ")) == 0)
-        current->num_concealed++;
+        current->num_trouble++;
     if (current && (level & 0xff) == AV_LOG_TRACE)
         catch_head(current, format, arguments);
     if (current)
@@ -155,7 +156,6 @@ void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label, const char 
     log->address = address;
     log->num_lines = 0;
     log->num_errors = 0;
-    log->num_concealed = 0;
     log->too_wide = log->too_high = 0;
     log->is_cut = false;
     log->first_error[0] = '\0';

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weir/status.h>
 
@@ -18,10 +19,12 @@ enum { WEIR_VALIDATOR_BYTES = 200 };
 typedef struct weir_ffmpeg_log {
     const char *label, *address;
     unsigned num_lines;
-    unsigned num_errors;    /* lines of FFmpeg's level error */
-    unsigned num_concealed; /* pictures in which a decoder has patched errors; it may not output them for a while */
-    char first_error[160];  /* since the last weir__ffmpeg_log_step(); "" = none */
-    int too_wide;           /* the last picture of the file over max_pixels; 0 = none */
+    unsigned num_errors; /* lines of FFmpeg's level error */
+    uint64_t
+        num_trouble; /* error lines, and pictures in which a decoder has patched errors, which it may not output for
+                             a while; of all messages so far, weir__ffmpeg_log_begin() does not reset it */
+    char first_error[160]; /* since the last weir__ffmpeg_log_step(); "" = none */
+    int too_wide;          /* the last picture of the file over max_pixels; 0 = none */
     int too_high;
     bool is_cut; /* the container is longer than the file: Matroska's demuxer then reports the usual end */
     char validator[WEIR_VALIDATOR_BYTES]; /* of the last answer of an HTTP server; "" = none */

@@ -465,7 +465,7 @@ static void show_unsure(AVCodecContext *codec)
 static uint64_t count_trouble(const weir_frame_reader *reader)
 {
     const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
-    return reader->decoder->num_errors + (log ? log->num_errors + log->num_concealed : 0);
+    return reader->decoder->num_errors + (log ? log->num_trouble : 0);
 }
 
 static size_t start_of(const weir_frame_reader *reader, size_t target)
