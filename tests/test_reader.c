@@ -99,13 +99,11 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
     weir_decoder decoder = { .config = &limits, .input.config = &input };
     weir_sampling sampling = how->sampling;
     weir_frame_reader reader = {
-        .decoder = &decoder,
+        .file = { .decoder = &decoder, .max_cached_bytes = how->max_cached_bytes, .far_bytes = how->far_bytes },
         .sampling = &sampling,
         .seed = how->seed,
         .max_frames = MAX_SHOTS,
         .max_duration_ns = INT64_MAX,
-        .max_cached_bytes = how->max_cached_bytes,
-        .far_bytes = how->far_bytes,
     };
     *taken = (film){ 0 };
     assert_int_equal(weir__sampling_init(&sampling, NULL), WEIR_OK);
@@ -119,10 +117,10 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
             taken->shots[taken->num_shots++] = one;
     }
     taken->way = reader.way;
-    taken->was_wrong_index = reader.is_last_resort;
-    taken->could_not_seek = reader.cannot_seek;
+    taken->was_wrong_index = reader.run.is_last_resort;
+    taken->could_not_seek = reader.file.cannot_seek;
     taken->num_errors = decoder.num_errors;
-    taken->num_missing = reader.num_missing;
+    taken->num_missing = reader.targets.num_missing;
     if (rc == WEIR_EOF)
         put_in_order(taken, &reader);
     weir__frame_reader_close(&reader);
@@ -638,11 +636,9 @@ static void keep_file(kept_file *file, const char *path, const setting *how)
         .config = &file->limits, .input.config = &file->input, .on_frame = count_decoded, .self = file
     };
     file->reader = (weir_frame_reader){
-        .decoder = &file->decoder,
+        .file = { .decoder = &file->decoder, .max_cached_bytes = how->max_cached_bytes, .far_bytes = how->far_bytes },
         .max_frames = MAX_SHOTS,
         .max_duration_ns = INT64_MAX,
-        .max_cached_bytes = how->max_cached_bytes,
-        .far_bytes = how->far_bytes,
         .stays_open = true,
     };
     assert_int_equal(weir__decoder_init(&file->decoder), WEIR_OK);
@@ -686,8 +682,8 @@ static int take_frames(kept_file *file, const int64_t *indices, size_t num_indic
             taken->shots[taken->num_shots++] = one;
     }
     taken->num_errors = file->decoder.num_errors;
-    taken->num_missing = reader->num_missing;
-    taken->was_wrong_index = reader->is_last_resort;
+    taken->num_missing = reader->targets.num_missing;
+    taken->was_wrong_index = reader->run.is_last_resort;
     if (rc != WEIR_OK && rc != WEIR_EOF)
         close_kept(file);
     return rc == WEIR_EOF ? WEIR_OK : rc;

@@ -9,16 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stages/decoder/decoder.h"
-#include "stages/reader/frame_index.h"
+#include "stages/reader/file_packets.h"
+#include "stages/reader/frame_clock.h"
+#include "stages/reader/frame_counter.h"
 #include "stages/reader/frame_selection.h"
-
-/* A selected frame, and its position in the result. */
-typedef struct weir_target {
-    uint64_t frame;
-    size_t position;
-    bool has_come;
-} weir_target;
+#include "stages/reader/frame_targets.h"
+#include "stages/reader/indexed_run.h"
 
 typedef enum weir_frame_reader_way {
     WEIR_READER_PLAIN = 0, /* all frames, as decoded */
@@ -27,14 +23,11 @@ typedef enum weir_frame_reader_way {
 } weir_frame_reader_way;
 
 typedef struct weir_frame_reader {
-    /* immutable after init */
-    weir_decoder *decoder;
+    /* immutable after init, as file.decoder, file.max_cached_bytes and file.far_bytes are */
     uint64_t seed;
     uint64_t max_frames;
     int64_t max_duration_ns;
-    size_t max_cached_bytes; /* limit of the packet cache; larger files are read twice */
-    int64_t far_bytes;       /* seek only if it saves reading this much */
-    bool stays_open;         /* further requests are likely: keep for them what the decoder and the timeline have */
+    bool stays_open; /* further requests are likely: keep for them what the decoder and the timeline have */
 
     /* of the request, set before weir__frame_reader_select(); borrowed until the next one or the close */
     const weir_sampling *sampling;
@@ -45,48 +38,16 @@ typedef struct weir_frame_reader {
     size_t table_bytes;
 
     /* of the open file */
-    const char *path; /* the caller's */
-    bool is_asked;    /* frames have been selected */
-    bool is_whole;    /* the index has all packets */
+    weir_file_packets file;
+    bool is_asked; /* frames have been selected */
+    bool is_whole; /* the index has all packets */
     weir_frame_reader_way way;
-    weir_packet_clock packet_clock;
-    weir_hidden_packets hidden; /* in the decoder */
-    weir_index index;
-    AVPacket **cache; /* the packets in decode order; NULL = not cached */
-    size_t num_cached;
-    size_t max_cached; /* capacity */
-    size_t cached_bytes;
-    size_t file_packet; /* not cached: the demuxer's next packet */
-    bool is_read;       /* plain: all packets are already in the index and the cache */
-    bool cannot_seek;
     bool has_timeline;
     weir_timeline timeline; /* kept if it stays open */
 
-    weir_target *targets; /* sorted by frame; NULL if plain */
-    size_t num_targets;
-    size_t next_target;
-    bool is_in_order;       /* the positions increase, too */
-    uint64_t num_counted;   /* frames decoded so far (counted and plain) */
-    weir_frame_clock clock; /* of decoded frames (counted and plain) */
-    uint64_t num_missing;   /* selected frames that were lost */
-
-    /* of the run: packets from a clean start, for the targets up to run_end; kept for the next request */
-    bool is_running;     /* counted: the decoder stands before frame num_counted */
-    bool is_last_resort; /* decodes everything from the beginning without skipping; no other run follows */
-    size_t run_start;
-    size_t run_packet; /* to be sent next */
-    size_t run_last;
-    size_t run_end;
-    uint64_t run_front;      /* frames from here on have not come out */
-    int64_t run_skipped_pts; /* the highest one of the packets that were skipped */
-    uint64_t run_trouble;    /* before it */
-    uint64_t scan_errors;    /* before the first run */
-
-    /* of a file that stays open */
-    bool must_drain; /* at the end of each run: further packets are damaged, or frames out of order */
-    bool is_beyond;  /* the run has got packets that the request does not need; before, there were: */
-    uint64_t needed_errors;
-    int needed_averror;
+    weir_frame_targets targets;
+    weir_frame_counter counter; /* plain and counted */
+    weir_indexed_run run;
 
     /* of the current frame */
     unsigned num_repeats; /* how often it occurs in the result, at least once */
@@ -105,7 +66,7 @@ int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_erro
    opened first. Also in the middle of a request, which ends then. */
 bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_sampling *sampling);
 
-/* WEIR_OK: reader->decoder->frame is the next one, to be used num_repeats times. WEIR_EOF: no more. Or a
+/* WEIR_OK: reader->file.decoder->frame is the next one, to be used num_repeats times. WEIR_EOF: no more. Or a
    failure with *error filled. */
 int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error);
 

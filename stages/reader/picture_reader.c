@@ -33,12 +33,10 @@ int weir__picture_reader_init(weir_picture_reader *reader, const weir_video_conf
         return WEIR_ENOMEM;
     }
     reader->frames = (weir_frame_reader){
-        .decoder = &reader->decoder,
+        .file = { .decoder = &reader->decoder, .max_cached_bytes = MAX_CACHED_BYTES, .far_bytes = FAR_BYTES },
         .seed = config->seed,
         .max_frames = config->max_frames,
         .max_duration_ns = config->max_duration_ns,
-        .max_cached_bytes = MAX_CACHED_BYTES,
-        .far_bytes = FAR_BYTES,
     };
     return WEIR_OK;
 }
@@ -200,7 +198,7 @@ static uint64_t count_expected(const weir_picture_reader *reader)
     uint64_t counted = weir__decoder_count_frames(&reader->decoder);
     uint32_t count = reader->wanted.sampling->count;
     if (counted == 0 || !weir__sampling_is_plain(reader->wanted.sampling))
-        return reader->num_frames + reader->frames.num_missing;
+        return reader->num_frames + reader->frames.targets.num_missing;
     return count && count < counted ? count : counted;
 }
 
@@ -212,7 +210,7 @@ static uint64_t count_missing(const weir_picture_reader *reader, bool is_end)
                                                             reader->num_log_errors + reader->log.num_errors;
     uint64_t expected = is_end && is_damaged ? count_expected(reader) : 0;
     uint64_t lost = expected > reader->num_frames ? expected - reader->num_frames : 0;
-    return lost > reader->frames.num_missing ? lost : reader->frames.num_missing;
+    return lost > reader->frames.targets.num_missing ? lost : reader->frames.targets.num_missing;
 }
 
 static int check_strictly(const weir_picture_reader *reader, bool has_frame, weir_error *error)
@@ -293,8 +291,8 @@ static int next_picture(weir_picture_reader *reader, weir_error *error)
 /* At the end of the request: are there enough of the requested frames? */
 static int check_share(const weir_picture_reader *reader, weir_error *error)
 {
-    uint64_t expected =
-        reader->frame_filter.is_ended ? count_expected(reader) : reader->num_frames + reader->frames.num_missing;
+    uint64_t expected = reader->frame_filter.is_ended ? count_expected(reader)
+                                                      : reader->num_frames + reader->frames.targets.num_missing;
     if (reader->num_frames == 0)
         return weir__decoder_fail_empty(&reader->decoder, "no frame: the video stream is empty or truncated", error);
     if ((double)reader->num_frames < reader->config->min_share * (double)expected)

@@ -398,7 +398,7 @@ static int select_all(const weir_video_reader *reader, reader_request *own, weir
 static int measure_request(const weir_video_reader *reader, weir_frames_size *size, weir_error *error)
 {
     const weir_picture_config *picture = reader->reader.wanted.picture;
-    *size = (weir_frames_size){ .num_frames = reader->reader.frames.num_targets };
+    *size = (weir_frames_size){ .num_frames = reader->reader.frames.targets.num };
     weir__picture_reader_size(&reader->reader, &size->width, &size->height);
     if (size->width == 0 || size->height == 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,

@@ -1,0 +1,109 @@
+#include "stages/reader/frame_counter.h"
+
+void weir__frame_counter_begin(weir_frame_counter *counter)
+{
+    counter->packet = 0;
+    counter->num_frames = 0;
+    weir__frame_clock_begin(&counter->clock, counter->file->decoder->stream);
+}
+
+/* The next of all frames, from packet counter->packet on. */
+static int next_of_all(weir_frame_counter *counter, weir_error *error)
+{
+    int rc;
+    while ((rc = weir__file_packets_receive(counter->file, error)) == WEIR_MORE) {
+        bool is_end = counter->packet >= counter->file->index.num_packets;
+        rc = is_end ? weir__file_packets_decode(counter->file, NULL, error)
+                    : weir__file_packets_send(counter->file, counter->packet++, error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    return rc;
+}
+
+static bool is_key(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 29, 100)
+    return frame->flags & AV_FRAME_FLAG_KEY;
+#else
+    return frame->key_frame;
+#endif
+}
+
+int weir__frame_counter_count(weir_frame_counter *counter, weir_timeline *timeline, weir_error *error)
+{
+    weir_decoder *decoder = counter->file->decoder;
+    weir_frame_clock *clock = &counter->clock;
+    int rc = counter->file->cache ? WEIR_OK : weir__file_packets_reopen(counter->file, error);
+    weir__frame_clock_begin(clock, decoder->stream);
+    while (rc == WEIR_OK && (rc = next_of_all(counter, error)) == WEIR_OK) {
+        weir__frame_clock_add(clock, decoder->frame);
+        if (weir__timeline_add(timeline, clock->ticks, is_key(decoder->frame)) != WEIR_OK)
+            rc = weir__reader_fail_memory(error);
+    }
+    timeline->time_base = clock->time_base;
+    timeline->first_pts = clock->first_pts;
+    timeline->end_ticks = clock->end_ticks;
+    timeline->has_end = clock->has_end;
+    weir__timeline_end(timeline, clock->rate, decoder->stream->r_frame_rate);
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+int weir__frame_counter_go_to(weir_frame_counter *counter, weir_error *error)
+{
+    if (counter->is_running && counter->targets->all[0].frame >= counter->num_frames)
+        return WEIR_OK;
+    counter->is_running = true;
+    weir__frame_counter_begin(counter);
+    return weir__file_packets_start_over(counter->file, error);
+}
+
+int weir__frame_counter_select(weir_frame_counter *counter, weir_error *error)
+{
+    int rc = WEIR_EOF;
+    while (counter->targets->next < counter->targets->num && (rc = next_of_all(counter, error)) == WEIR_OK) {
+        weir__frame_clock_add(&counter->clock, counter->file->decoder->frame);
+        if (counter->num_frames++ == counter->targets->all[counter->targets->next].frame)
+            return WEIR_OK;
+    }
+    if (rc == WEIR_EOF) {
+        counter->targets->num_missing += counter->targets->num - counter->targets->next;
+        counter->targets->next = counter->targets->num;
+    }
+    return counter->targets->next == counter->targets->num ? WEIR_EOF : rc;
+}
+
+/* The next packet; cached ones are used first. */
+static int send_next(weir_frame_counter *counter, weir_error *error)
+{
+    weir_decoder *decoder = counter->file->decoder;
+    if (counter->packet < counter->file->num_cached)
+        return weir__file_packets_decode(counter->file, counter->file->cache[counter->packet++], error);
+    int rc = weir__file_packets_read(counter->file, error);
+    if (rc == WEIR_OK || rc == WEIR_EOF)
+        rc = weir__file_packets_decode(counter->file, rc == WEIR_OK ? decoder->packet : NULL, error);
+    av_packet_unref(decoder->packet);
+    return rc;
+}
+
+/* The next of all frames. */
+static int decode_next(weir_frame_counter *counter, weir_error *error)
+{
+    int rc;
+    if (counter->file->is_read)
+        return next_of_all(counter, error);
+    while ((rc = weir__file_packets_receive(counter->file, error)) == WEIR_MORE &&
+           (rc = send_next(counter, error)) == WEIR_OK)
+        continue;
+    return rc;
+}
+
+int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error)
+{
+    int rc = decode_next(counter, error);
+    if (rc != WEIR_OK)
+        return rc;
+    counter->num_frames++;
+    weir__frame_clock_add(&counter->clock, counter->file->decoder->frame);
+    return WEIR_OK;
+}

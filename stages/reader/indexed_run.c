@@ -1,0 +1,300 @@
+#include "stages/reader/indexed_run.h"
+
+#include <stdlib.h>
+
+#include "stages/ffmpeg/ffmpeg_log.h"
+
+/* ---- where a run begins and ends ------------------------------------------------------------------------------ */
+
+static size_t packet_of(const weir_indexed_run *run, size_t target)
+{
+    return weir__file_packets_of_frame(run->file, run->targets->all[target].frame);
+}
+
+/*
+ * After a start that is not an IDR picture FFmpeg's H.264 decoder considers frames corrupt until a complete one was
+ * output, and if it is drained before, it outputs none. The index knows that they are complete, so they are
+ * requested.
+ */
+static void show_unsure(AVCodecContext *codec)
+{
+    if (codec->codec_id == AV_CODEC_ID_H264)
+        codec->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
+}
+
+/* Signs of damage: packets that cannot be decoded, and errors and patched pictures in FFmpeg's log. */
+static uint64_t count_trouble(const weir_indexed_run *run)
+{
+    const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
+    return run->file->decoder->num_errors + (log ? log->num_trouble : 0);
+}
+
+static size_t start_of(const weir_indexed_run *run, size_t target)
+{
+    return weir__index_start_of(&run->file->index, (size_t)run->targets->all[target].frame);
+}
+
+static int64_t pts_of(const weir_indexed_run *run, size_t target)
+{
+    return run->file->index.packets[packet_of(run, target)].pts;
+}
+
+/* Can the run go on to the next target, and does that cost no more than a new run? */
+static bool can_go_on(const weir_indexed_run *run)
+{
+    size_t target = run->targets->next;
+    bool is_drained = run->file->decoder->draining && run->packet < run->file->index.num_packets;
+    return run->stays_open && run->is_running && !run->must_drain && !is_drained &&
+           run->targets->all[target].frame >= run->front && pts_of(run, target) > run->skipped_pts &&
+           start_of(run, target) <= run->packet;
+}
+
+/* Which packets the next targets need, up to the next clean start that saves some. */
+static void set_run(weir_indexed_run *run)
+{
+    size_t target = run->targets->next;
+    run->last = packet_of(run, target);
+    if (run->packet > run->start)
+        run->last = FFMAX(run->last, run->packet - 1);
+    for (target++; target < run->targets->num; target++) {
+        if (start_of(run, target) > run->last + 1)
+            break;
+        run->last = FFMAX(run->last, packet_of(run, target));
+    }
+    run->end = target;
+    run->is_running = true;
+    run->is_beyond = false;
+}
+
+static int begin_run(weir_indexed_run *run, weir_error *error)
+{
+    if (can_go_on(run)) {
+        set_run(run);
+        run->trouble = count_trouble(run);
+        return WEIR_OK;
+    }
+    run->start = start_of(run, run->targets->next);
+    run->packet = run->start;
+    run->front = run->targets->all[run->targets->next].frame;
+    run->skipped_pts = INT64_MIN;
+    set_run(run);
+    weir__decoder_flush(run->file->decoder);
+    run->file->hidden.num = 0;
+    int rc = run->file->cache ? WEIR_OK : weir__file_packets_go_to(run->file, run->start, error);
+    if (rc == WEIR_OK)
+        show_unsure(run->file->decoder->codec);
+    run->trouble = count_trouble(run);
+    return rc;
+}
+
+/* Used if the index is wrong, or the file damaged. Errors of earlier runs will be counted again. */
+static int begin_last_resort(weir_indexed_run *run, weir_error *error)
+{
+    run->file->decoder->num_errors = run->scan_errors;
+    run->is_last_resort = true;
+    run->is_running = true;
+    run->is_beyond = false;
+    run->start = 0;
+    run->packet = 0;
+    run->last = run->file->index.num_packets - 1;
+    run->end = run->targets->num;
+    return weir__file_packets_start_over(run->file, error);
+}
+
+/* Is it disposable, and not wanted? */
+static bool is_spare(const weir_indexed_run *run, size_t at)
+{
+    unsigned flags = run->file->index.packets[at].flags;
+    return !run->is_last_resort && (flags & WEIR_PACKET_DISPOSABLE) && !(flags & WEIR_PACKET_WANTED);
+}
+
+/* And will the next request not want it, if it goes on here? */
+static bool can_skip(const weir_indexed_run *run, size_t at)
+{
+    bool may_go_on = run->stays_open && !run->must_drain;
+    return is_spare(run, at) && (!may_go_on || run->file->index.packets[at].pts < pts_of(run, run->targets->num - 1));
+}
+
+/* May the run get packets after those that it needs? No decoder holds back so many frames. */
+static bool may_go_beyond(const weir_indexed_run *run)
+{
+    enum { MAX_BEYOND = 64 };
+    bool is_last = run->end == run->targets->num && !run->is_last_resort;
+    bool has_trouble = !run->is_beyond && count_trouble(run) > run->trouble;
+    return run->stays_open && is_last && !run->must_drain && !has_trouble && run->packet <= run->last + MAX_BEYOND;
+}
+
+/* Is there no further packet for it? */
+static bool is_run_over(const weir_indexed_run *run)
+{
+    return run->packet >= run->file->index.num_packets || (run->packet > run->last && !may_go_beyond(run));
+}
+
+static void skip_packets(weir_indexed_run *run)
+{
+    while (!is_run_over(run) && can_skip(run, run->packet)) {
+        const weir_packet_entry *entry = &run->file->index.packets[run->packet++];
+        run->skipped_pts = FFMAX(run->skipped_pts, entry->pts);
+    }
+}
+
+/* Before the first packet that the request does not need: what the others have shown counts for it. */
+static void note_beyond(weir_indexed_run *run)
+{
+    bool is_needed = run->packet <= run->last && !is_spare(run, run->packet);
+    if (run->is_beyond || is_needed)
+        return;
+    run->is_beyond = true;
+    run->needed_errors = run->file->decoder->num_errors;
+    run->needed_averror = run->file->decoder->first_averror;
+}
+
+/* There may be damage in the packets that the request does not need: the run begins anew, without them. */
+static void forget_beyond(weir_indexed_run *run)
+{
+    run->file->decoder->num_errors = run->needed_errors;
+    run->file->decoder->first_averror = run->needed_averror;
+    run->must_drain = true;
+    run->is_running = false;
+}
+
+/* Is it shown before the run's start, so that its references may be missing? */
+static bool is_leading(const weir_indexed_run *run, size_t at)
+{
+    int64_t start_pts = run->file->index.packets[run->start].pts;
+    return run->start > 0 && run->file->index.packets[at].pts < start_pts;
+}
+
+static int feed_run(weir_indexed_run *run, weir_error *error)
+{
+    weir_decoder *decoder = run->file->decoder;
+    skip_packets(run);
+    if (is_run_over(run))
+        return weir__file_packets_decode(run->file, NULL, error);
+
+    note_beyond(run);
+    uint64_t num_errors = decoder->num_errors;
+    uint64_t trouble = count_trouble(run);
+    int first_averror = decoder->first_averror;
+    size_t at = run->packet++;
+    int rc = weir__file_packets_send(run->file, at, error);
+    if (is_leading(run, at)) {
+        run->trouble += count_trouble(run) - trouble;
+        run->trouble -= decoder->num_errors - num_errors;
+        decoder->num_errors = num_errors;
+        decoder->first_averror = first_averror;
+    }
+    return rc;
+}
+
+/* That frame has come out. After the run's last target, which is missing then, or comes too late, none should. */
+static void note_frame(weir_indexed_run *run, size_t frame)
+{
+    run->front = FFMAX(run->front, (uint64_t)frame + 1);
+    run->must_drain |= frame > run->targets->all[run->end - 1].frame;
+}
+
+/* The target of that frame; run_end if none. */
+static size_t find_target(const weir_indexed_run *run, size_t frame)
+{
+    size_t target = run->targets->next;
+    while (target < run->end && run->targets->all[target].frame < frame)
+        target++;
+    return target < run->end && run->targets->all[target].frame == frame ? target : run->end;
+}
+
+/* The targets up to that one are missing in this run. WEIR_MORE: another run may find them. */
+static int pass_over(weir_indexed_run *run, size_t target, weir_error *error)
+{
+    if (!run->is_last_resort) {
+        int rc = begin_last_resort(run, error);
+        return rc == WEIR_OK ? WEIR_MORE : rc;
+    }
+    run->targets->num_missing += target - run->targets->next;
+    run->targets->next = target;
+    return WEIR_OK;
+}
+
+/* The run has ended without all of its targets. */
+static int end_run(weir_indexed_run *run, weir_error *error)
+{
+    if (run->is_beyond && !run->is_last_resort) {
+        forget_beyond(run);
+        return WEIR_MORE;
+    }
+    int rc = pass_over(run, run->end, error);
+    if (rc != WEIR_OK)
+        return rc;
+    run->is_running = false;
+    return WEIR_MORE;
+}
+
+/* May the run's frames differ from those of decoding everything? */
+static bool is_doubtful(const weir_indexed_run *run)
+{
+    return !run->is_last_resort &&
+           (count_trouble(run) > run->trouble || run->file->decoder->frame->decode_error_flags);
+}
+
+/* WEIR_MORE, or the failure. */
+static int decode_again(weir_indexed_run *run, weir_error *error)
+{
+    if (!run->is_beyond) {
+        int rc = begin_last_resort(run, error);
+        return rc == WEIR_OK ? WEIR_MORE : rc;
+    }
+    forget_beyond(run);
+    return WEIR_MORE;
+}
+
+/* Accepts the current frame, or skips it (WEIR_MORE). */
+static int take_frame(weir_indexed_run *run, weir_error *error)
+{
+    if (is_doubtful(run))
+        return decode_again(run, error);
+    size_t frame;
+    if (!weir__index_find(&run->file->index, run->file->decoder->frame->pts, &frame))
+        return WEIR_MORE;
+    note_frame(run, frame);
+    size_t target = find_target(run, frame);
+    if (target == run->end)
+        return WEIR_MORE;
+    if (run->file->decoder->codec->flags & AV_CODEC_FLAG_OUTPUT_CORRUPT)
+        run->file->decoder->frame->flags &= ~AV_FRAME_FLAG_CORRUPT;
+    return target > run->targets->next ? pass_over(run, target, error) : WEIR_OK;
+}
+
+int weir__indexed_run_next(weir_indexed_run *run, weir_error *error)
+{
+    while (run->targets->next < run->targets->num) {
+        bool needs_run = !run->is_running || run->targets->next >= run->end;
+        int rc = needs_run ? begin_run(run, error) : WEIR_OK;
+        if (rc != WEIR_OK)
+            return rc;
+        rc = weir__file_packets_receive(run->file, error);
+        if (rc == WEIR_OK)
+            rc = take_frame(run, error);
+        else if (rc == WEIR_MORE && (rc = feed_run(run, error)) == WEIR_OK)
+            rc = WEIR_MORE;
+        else if (rc == WEIR_EOF)
+            rc = end_run(run, error);
+        if (rc != WEIR_MORE)
+            return rc;
+    }
+    return WEIR_EOF;
+}
+
+/* ---- the targets of a request ---------------------------------------------------------------------------------- */
+
+void weir__indexed_run_want(weir_indexed_run *run)
+{
+    for (size_t i = 0; i < run->targets->num; i++)
+        run->file->index.packets[packet_of(run, i)].flags |= WEIR_PACKET_WANTED;
+}
+
+void weir__indexed_run_forget(weir_indexed_run *run)
+{
+    for (size_t i = 0; i < run->targets->num; i++)
+        run->file->index.packets[packet_of(run, i)].flags &= (uint8_t)~WEIR_PACKET_WANTED;
+    run->end = 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * Decodes the frames that a trusted index selects, in runs: from a clean start to the last packet that the run's targets need,
+ * without disposable packets. A new run starts where that costs less than decoding on: where there is a clean start after all
+ * packets sent so far. Internal. One thread at a time.
+ *
+ * A target that is missing without an error shows that the index is wrong; and if packets are damaged, decoders conceal the damage
+ * with frames from before the run, or with skipped ones. Then, as a last resort, the file is decoded from its beginning without
+ * skipping anything, which gives the same frames as decoding all.
+ *
+ * If the file stays open, the last run of a request does not end with its last target. The decoder is not drained; it gets the
+ * packets that follow, until that target comes out.
+ * - Invariants: packets `start` to `packet` - 1 have been sent, except disposable ones, none of which is shown after skipped_pts;
+ *   frames from `front` on have not come out. Disposable packets that are shown after the request's last target are not skipped.
+ * - The next run goes on where this one stands if its first target is not before `front`, is shown after skipped_pts, and no clean
+ *   start between saves anything. All others begin anew at a clean start, also after a drained decoder, except at the end of the
+ *   file: what it holds comes out then.
+ * - Packets that a request does not need (is_beyond) must not change its result: if there is damage after the first of them, the
+ *   run begins anew; then, and if frames come in another order than the index says, it is drained at its end, and all further
+ *   ones, too (must_drain).
+ */
+#ifndef STAGES_READER_INDEXED_RUN_H
+#define STAGES_READER_INDEXED_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stages/reader/file_packets.h"
+#include "stages/reader/frame_targets.h"
+
+typedef struct weir_indexed_run {
+    weir_file_packets *file;
+    weir_frame_targets *targets;
+    bool stays_open;
+
+    bool is_running;
+    bool is_last_resort; /* decodes everything from the beginning without skipping; no other run follows */
+    size_t start;
+    size_t packet;        /* to be sent next */
+    size_t last;          /* that its targets need */
+    size_t end;           /* the target after its last one; 0 = it has none, and the next one must begin, or go on */
+    uint64_t front;       /* frames from here on have not come out */
+    int64_t skipped_pts;  /* the highest one of the packets that were skipped */
+    uint64_t trouble;     /* signs of damage before it */
+    uint64_t scan_errors; /* before the first run */
+
+    bool must_drain;
+    bool is_beyond;         /* it has got packets that the request does not need */
+    uint64_t needed_errors; /* the decoder's count and first code before these */
+    int needed_averror;
+} weir_indexed_run;
+
+/* The targets of a request are set: nothing that they need is skipped. */
+void weir__indexed_run_want(weir_indexed_run *run);
+
+/* Before the targets of that request are freed. */
+void weir__indexed_run_forget(weir_indexed_run *run);
+
+/* The frame of the next target is in the decoder. WEIR_EOF: no more; or the failure with *error filled. */
+int weir__indexed_run_next(weir_indexed_run *run, weir_error *error);
+
+#endif
