@@ -185,6 +185,21 @@ TEST_CASE(an_output_is_never_an_input)
     all_leave_all(lines, LENGTH(lines));
 }
 
+TEST_CASE(two_outputs_of_one_path_are_told_to_be_outputs)
+{
+    static const char *const pairs[][2] = { { "trace", "openmetrics" },
+                                            { "openmetrics", "db-path" },
+                                            { "trace", "db-path" } };
+    for (size_t i = 0; i < LENGTH(pairs); i++) {
+        char line[512];
+        snprintf(line, sizeof line,
+                 "weir record clips --%s both --%s both 2>../said; [ $? -eq 2 ] && [ ! -e both ] && "
+                 "grep -qE 'both is the output of --(%s|%s), too' ../said",
+                 pairs[i][0], pairs[i][1], pairs[i][0], pairs[i][1]);
+        assert_true(runs(line, DONE));
+    }
+}
+
 TEST_CASE(a_file_of_another_kind_is_not_replaced)
 {
     static const char *const lines[] = {

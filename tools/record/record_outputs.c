@@ -132,9 +132,21 @@ static const char **list_others(const record_settings *settings, const record_ou
     return others;
 }
 
+/* Two options with one path. */
+static int check_distinct(const record_outputs *outputs, const record_output *own, weir_error *error)
+{
+    for (const record_output *other = outputs->all; other < own; other++)
+        if (other->option != own->option && strcmp(other->path, own->path) == 0)
+            return weir_error_set(error, WEIR_EINVAL, 0, "%.300s is the output of --%s, too: give each its own path",
+                                  own->path, other->option);
+    return WEIR_OK;
+}
+
 static int check_listed(const record_settings *settings, const record_inputs *inputs, const record_outputs *outputs,
                         const record_output *own, const glob_t *ranks, weir_error *error)
 {
+    if (check_distinct(outputs, own, error) != WEIR_OK)
+        return WEIR_EINVAL;
     weir_output_rules rules = { .force = settings->force && own->kind != WEIR_OUTPUT_DATABASE };
     const char **others = list_others(settings, outputs, own, ranks, &rules.num_inputs);
     rules.inputs = others;
@@ -151,7 +163,7 @@ const char *record_outputs_check(const record_settings *settings, const record_i
     if (settings->resume_path && record_rank_databases(settings->resume_path, &ranks, error) != WEIR_OK)
         return "resume";
     list_outputs(settings, &outputs);
-    for (size_t i = 0; i < outputs.count && !refused; i++)
+    for (size_t i = outputs.count; i-- > 0 && !refused;) /* the last one knows all others */
         if (check_listed(settings, inputs, &outputs, &outputs.all[i], &ranks, error) != WEIR_OK)
             refused = outputs.all[i].option;
     for (size_t i = 0; i < RECORD_MAX_EXPORTS; i++)
