@@ -777,6 +777,89 @@ TEST_CASE(frames_one_after_the_other_are_decoded_once)
     for_all_samples(check_ascending);
 }
 
+/* Asks for that many frames, spread over the file. */
+static int take_spread(kept_file *file, uint32_t count)
+{
+    weir_error error = { 0 };
+    file->sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = count };
+    file->reader.sampling = &file->sampling;
+    file->is_open = true;
+    chosen.num_shots = 0;
+    int rc = weir__frame_reader_open(&file->reader, file->path, &error);
+    if (rc == WEIR_OK)
+        rc = weir__frame_reader_select(&file->reader, 0, &error);
+    while (rc == WEIR_OK && (rc = weir__frame_reader_next(&file->reader, &error)) == WEIR_OK)
+        for (unsigned i = 0; i < file->reader.num_repeats; i++)
+            chosen.shots[chosen.num_shots++] =
+                (shot){ .hash = hash_frame(file->decoder.frame), .pts = weir__frame_reader_pts(&file->reader) };
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+static void assert_spread(const char *path, uint32_t count)
+{
+    assert_int_equal(chosen.num_shots, count);
+    for (uint32_t i = 0; i < count; i++)
+        assert_shot(path, "spread", i, (2 * i + 1) * all.num_shots / (2 * (size_t)count));
+}
+
+static unsigned num_counted;
+
+/* A file whose packets do not show how many frames there are must be decoded once to count them, and once more. */
+static void check_spread(const char *path, weir_frame_reader_way way, setting how)
+{
+    kept_file file;
+    if (!is_whole() || all.num_shots < 16)
+        return;
+    keep_file(&file, path, &how);
+    assert_int_equal(take_spread(&file, 8), WEIR_OK);
+    assert_spread(path, 8);
+    bool is_shown = file.reader.file.index.num_packets == all.num_shots;
+    uint64_t num_hidden = 16; /* which decoders give and the container hides */
+    if (is_shown && file.num_decoded > all.num_shots + num_hidden)
+        fail_msg("%s: %" PRIu64 " frames were decoded for 8 of %zu", path, file.num_decoded, all.num_shots);
+    num_counted += is_shown && way == WEIR_READER_COUNTED;
+    free_file(&file);
+}
+
+TEST_CASE(selecting_never_costs_more_than_decoding_all)
+{
+    for_all_samples(check_spread);
+    assert_true(num_counted > 4);
+}
+
+/* The frames that are kept while others are counted must not take the memory that decoding needs. */
+static void check_narrow(const char *path, weir_frame_reader_way way, setting how)
+{
+    if (!is_whole() || way != WEIR_READER_COUNTED || all.num_shots < 16)
+        return;
+    for (uint64_t max_bytes = 1 << 14; max_bytes < 1 << 24; max_bytes += max_bytes / 8) {
+        weir_error error = { 0 };
+        kept_file file;
+        keep_file(&file, path, &how);
+        file.limits.max_decoder_bytes = max_bytes;
+        file.sampling = (weir_sampling){ 0 };
+        file.reader.sampling = &file.sampling;
+        file.is_open = true;
+        int rc = weir__frame_reader_open(&file.reader, path, &error);
+        if (rc == WEIR_OK)
+            rc = weir__frame_reader_select(&file.reader, 0, &error);
+        while (rc == WEIR_OK)
+            rc = weir__frame_reader_next(&file.reader, &error);
+        close_kept(&file);
+        assert_int_equal(take_spread(&file, 8), rc == WEIR_EOF ? WEIR_OK : rc);
+        if (rc == WEIR_EOF)
+            assert_spread(path, 8);
+        free_file(&file);
+        if (rc == WEIR_EOF)
+            return;
+    }
+}
+
+TEST_CASE(frames_that_are_kept_give_way_to_those_being_decoded)
+{
+    for_all_samples(check_narrow);
+}
+
 TEST_CASE(a_frame_far_ahead_does_not_cost_those_between)
 {
     const char *path = make_clip("b_frames.mp4"); /* groups of 12 */

@@ -157,11 +157,23 @@ static bool take_bytes(weir_frame_memory *memory, uint64_t bytes)
     return false;
 }
 
+/* Frames that are only kept for later give way. */
+static bool take_bytes_or_kept(weir_frame_memory *memory, uint64_t bytes)
+{
+    if (take_bytes(memory, bytes))
+        return true;
+    if (!memory->give_up)
+        return false;
+    memory->give_up(memory->keeper);
+    memory->bytes_wanted = 0;
+    return take_bytes(memory, bytes);
+}
+
 static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
 {
     weir_frame_memory *memory = codec->opaque;
     uint64_t bytes = bytes_of_frame(codec, frame);
-    if (!take_bytes(memory, bytes))
+    if (!take_bytes_or_kept(memory, bytes))
         return AVERROR(ENOMEM);
     frame_cost *cost = malloc(sizeof *cost);
     AVBufferRef *held = av_buffer_ref(memory->account);

@@ -17,6 +17,10 @@ typedef struct weir_frame_memory {
     /* immutable after init */
     const weir_decoder_config *config; /* with the limits; a whole copy */
 
+    /* Asked before a frame is refused: frees frames that are only kept for later. NULL = nobody keeps any. */
+    void (*give_up)(void *keeper);
+    void *keeper;
+
     uint64_t bytes_wanted; /* by the frame that was refused, with all that were there; 0 = none was */
     bool is_out;           /* malloc() had none for a frame */
     bool is_over_all;      /* it was over the second limit */

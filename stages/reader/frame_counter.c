@@ -30,17 +30,33 @@ static bool is_key(const AVFrame *frame)
 #endif
 }
 
+static void give_up_kept(void *self)
+{
+    weir__kept_frames_drop(self);
+}
+
+static void keep_frame(weir_frame_counter *counter, uint64_t number)
+{
+    enum { MAX_KEPT_BYTES = 64 << 20 };
+    weir_kept_frame facts = { .number = number, .pts = counter->clock.pts, .ticks = counter->clock.ticks };
+    weir__kept_frames_add(&counter->kept, counter->file->decoder, &facts, MAX_KEPT_BYTES);
+}
+
 int weir__frame_counter_count(weir_frame_counter *counter, weir_timeline *timeline, weir_error *error)
 {
     weir_decoder *decoder = counter->file->decoder;
     weir_frame_clock *clock = &counter->clock;
     int rc = counter->file->cache ? WEIR_OK : weir__file_packets_reopen(counter->file, error);
     weir__frame_clock_begin(clock, decoder->stream);
+    decoder->memory.give_up = give_up_kept;
+    decoder->memory.keeper = &counter->kept;
     while (rc == WEIR_OK && (rc = next_of_all(counter, error)) == WEIR_OK) {
         weir__frame_clock_add(clock, decoder->frame);
+        keep_frame(counter, timeline->num_frames);
         if (weir__timeline_add(timeline, clock->ticks, is_key(decoder->frame)) != WEIR_OK)
             rc = weir__reader_fail_memory(error);
     }
+    decoder->memory.give_up = NULL;
     timeline->time_base = clock->time_base;
     timeline->first_pts = clock->first_pts;
     timeline->end_ticks = clock->end_ticks;
@@ -51,6 +67,10 @@ int weir__frame_counter_count(weir_frame_counter *counter, weir_timeline *timeli
 
 int weir__frame_counter_go_to(weir_frame_counter *counter, weir_error *error)
 {
+    counter->has_kept = weir__kept_frames_have(&counter->kept, counter->targets);
+    if (counter->has_kept)
+        return WEIR_OK;
+    weir__kept_frames_reset(&counter->kept);
     if (counter->is_running && counter->targets->all[0].frame >= counter->num_frames)
         return WEIR_OK;
     counter->is_running = true;
@@ -58,9 +78,23 @@ int weir__frame_counter_go_to(weir_frame_counter *counter, weir_error *error)
     return weir__file_packets_start_over(counter->file, error);
 }
 
+static int take_kept(weir_frame_counter *counter)
+{
+    const weir_frame_targets *targets = counter->targets;
+    if (targets->next == targets->num)
+        return WEIR_EOF;
+    const weir_kept_frame *taken =
+        weir__kept_frames_take(&counter->kept, targets->all[targets->next].frame, counter->file->decoder);
+    counter->clock.pts = taken->pts;
+    counter->clock.ticks = taken->ticks;
+    return WEIR_OK;
+}
+
 int weir__frame_counter_select(weir_frame_counter *counter, weir_error *error)
 {
     int rc = WEIR_EOF;
+    if (counter->has_kept)
+        return take_kept(counter);
     while (counter->targets->next < counter->targets->num && (rc = next_of_all(counter, error)) == WEIR_OK) {
         weir__frame_clock_add(&counter->clock, counter->file->decoder->frame);
         if (counter->num_frames++ == counter->targets->all[counter->targets->next].frame)
@@ -106,4 +140,9 @@ int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error)
     counter->num_frames++;
     weir__frame_clock_add(&counter->clock, counter->file->decoder->frame);
     return WEIR_OK;
+}
+
+void weir__frame_counter_reset(weir_frame_counter *counter)
+{
+    weir__kept_frames_reset(&counter->kept);
 }

@@ -2,6 +2,9 @@
  * Decodes a file from its beginning and counts its frames: to give all of them, or to select by number where the packets do not
  * show which frames there are. Internal. One thread at a time.
  *
+ * While it counts, it keeps the frames that the request will want if the packets show the right number of frames and about the right
+ * times (kept_frames.h). If the count confirms that, the request is answered with these; otherwise the file is decoded again.
+ *
  * If the file stays open, the decoder stands before frame num_frames (is_running). If all targets of the next request are from
  * there on, it goes on, otherwise it starts over. The frames are not counted again.
  */
@@ -15,6 +18,7 @@
 #include "stages/reader/file_packets.h"
 #include "stages/reader/frame_clock.h"
 #include "stages/reader/frame_targets.h"
+#include "stages/reader/kept_frames.h"
 
 typedef struct weir_frame_counter {
     weir_file_packets *file;
@@ -24,6 +28,8 @@ typedef struct weir_frame_counter {
     uint64_t num_frames;    /* decoded so far */
     weir_frame_clock clock; /* of these */
     bool is_running;
+    weir_kept_frames kept; /* of the first request */
+    bool has_kept;         /* the request is answered with these */
 } weir_frame_counter;
 
 /* The file has been opened. */
@@ -33,7 +39,7 @@ void weir__frame_counter_begin(weir_frame_counter *counter);
    with *error filled. */
 int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error);
 
-/* Decodes everything, and makes the timeline. WEIR_OK, or the failure with *error filled. */
+/* Decodes everything, and makes the timeline; keeps the frames of kept.guess. WEIR_OK, or the failure with *error filled. */
 int weir__frame_counter_count(weir_frame_counter *counter, weir_timeline *timeline, weir_error *error);
 
 /* Goes before the first target, at the beginning if necessary. WEIR_OK, or the failure with *error filled. */
@@ -41,5 +47,8 @@ int weir__frame_counter_go_to(weir_frame_counter *counter, weir_error *error);
 
 /* The frame of the next target is in the decoder. WEIR_EOF: no more; or the failure with *error filled. */
 int weir__frame_counter_select(weir_frame_counter *counter, weir_error *error);
+
+/* Before the file is closed. */
+void weir__frame_counter_reset(weir_frame_counter *counter);
 
 #endif

@@ -239,6 +239,67 @@ int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, w
     return rc;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t *left = a;
+    const int64_t *right = b;
+    return *left < *right ? -1 : *left > *right;
+}
+
+/* Of the packets that are shown, sorted. Returns their number; 0 = some have no such time. */
+static size_t list_times(const weir_index *index, bool is_pts, int64_t *times)
+{
+    size_t num = 0;
+    for (size_t i = 0; i < index->num_packets; i++) {
+        const weir_packet_entry *packet = &index->packets[i];
+        int64_t time = is_pts ? packet->pts : packet->dts;
+        if (time == AV_NOPTS_VALUE)
+            return 0;
+        if (packet->flags & WEIR_PACKET_SHOWN)
+            times[num++] = time;
+    }
+    qsort(times, num, sizeof *times, compare_times);
+    return num;
+}
+
+/* As if all frames lasted equally long. Returns their number. */
+static size_t number_times(const weir_index *index, int64_t duration, int64_t *times)
+{
+    size_t num = 0;
+    for (size_t i = 0; i < index->num_packets; i++) {
+        if (index->packets[i].flags & WEIR_PACKET_SHOWN) {
+            times[num] = (int64_t)num * duration;
+            num++;
+        }
+    }
+    return num;
+}
+
+int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline)
+{
+    int64_t *times = calloc(index->num_packets ? index->num_packets : 1, sizeof *times);
+    if (!times)
+        return WEIR_ENOMEM;
+    size_t num = list_times(index, true, times);
+    if (num == 0)
+        num = list_times(index, false, times);
+    if (num == 0)
+        num = number_times(index, FFMAX(weir__average_ticks(stream->avg_frame_rate, stream->time_base), 1), times);
+    int rc = num > 0 && is_reasonable(times[0], times[num - 1], stream->time_base) ? WEIR_OK : WEIR_EDATA;
+    for (size_t i = 0; rc == WEIR_OK && i < num; i++)
+        rc = weir__timeline_add(timeline, times[i] - times[0], false);
+    if (rc == WEIR_OK) {
+        int64_t duration = weir__average_ticks(stream->avg_frame_rate, stream->time_base);
+        timeline->time_base = stream->time_base;
+        timeline->first_pts = times[0];
+        timeline->has_end = duration > 0;
+        timeline->end_ticks = times[num - 1] - times[0] + FFMAX(duration, 1);
+        weir__timeline_end(timeline, stream->avg_frame_rate, stream->r_frame_rate);
+    }
+    free(times);
+    return rc;
+}
+
 void weir__index_reset(weir_index *index)
 {
     free(index->packets);

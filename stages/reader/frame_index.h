@@ -58,6 +58,10 @@ size_t weir__index_start_of(const weir_index *index, size_t frame);
    trusted index. */
 int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_told);
 
+/* What the packets show of an index that is not trusted: as if each gave one frame, at its pts; if some have none, at its dts;
+   if some have neither, one after the other. WEIR_OK; WEIR_EDATA (there are no frames, or times out of range) or WEIR_ENOMEM. */
+int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
+
 /* Only for a trusted index. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
 

@@ -4,8 +4,8 @@
  * not show when that is, or the packets exceed the cache, the reading is plain, too.
  *
  * Otherwise all packets are read once and indexed, and cached if they are not too many (file_packets.h). If the index is trusted,
- * decoding goes in runs (indexed_run.h). If it is not trusted, everything is decoded twice: once to count, once to select
- * (frame_counter.h).
+ * decoding goes in runs (indexed_run.h). If it is not trusted, everything is decoded to count the frames, and once more if the
+ * selected ones could not be kept meanwhile (frame_counter.h).
  *
  * A file that stays open (stays_open) keeps the index, the cache, the timeline, and the decoder's state for the next request.
  */
@@ -51,6 +51,7 @@ int weir__frame_reader_open(weir_frame_reader *reader, const char *path, weir_er
 void weir__frame_reader_close(weir_frame_reader *reader)
 {
     weir__frame_targets_forget(&reader->targets);
+    weir__frame_counter_reset(&reader->counter);
     weir__timeline_reset(&reader->timeline);
     weir__file_packets_reset(&reader->file);
     *reader = (weir_frame_reader){
@@ -95,12 +96,30 @@ static void forget_timeline(weir_frame_reader *reader)
     reader->has_timeline = false;
 }
 
+/* The frames that would be selected if each packet gave one, in the order of their times. */
+static void guess_targets(weir_frame_reader *reader, uint64_t seq)
+{
+    weir_timeline timeline = { 0 };
+    weir_selection selection = { 0 };
+    int rc = weir__index_guess_timeline(&reader->file.index, reader->file.decoder->stream, &timeline);
+    if (rc == WEIR_OK)
+        rc =
+            weir__select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection, NULL);
+    if (rc == WEIR_OK) {
+        weir__frame_targets_set(&reader->counter.kept.guess, &selection);
+        weir__selection_free(&selection);
+    }
+    weir__timeline_reset(&timeline);
+}
+
 /* With the index if it is trusted, otherwise by decoding everything once. */
-static int make_timeline(weir_frame_reader *reader, weir_error *error)
+static int make_timeline(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 {
     const weir_index *index = &reader->file.index;
     int rc = WEIR_OK;
     reader->way = index->distrust ? WEIR_READER_COUNTED : WEIR_READER_INDEXED;
+    if (reader->way == WEIR_READER_COUNTED)
+        guess_targets(reader, seq);
     if (reader->way == WEIR_READER_COUNTED)
         rc = weir__frame_counter_count(&reader->counter, &reader->timeline, error);
     else if (weir__index_fill_timeline(index, reader->file.decoder->stream, &reader->timeline) != WEIR_OK)
@@ -134,7 +153,7 @@ static int choose_frames(weir_frame_reader *reader, uint64_t seq, weir_error *er
     weir_selection selection = { 0 };
     uint64_t num_errors = decoder->num_errors;
     reader->run.scan_errors = num_errors;
-    int rc = reader->has_timeline ? WEIR_OK : make_timeline(reader, error);
+    int rc = reader->has_timeline ? WEIR_OK : make_timeline(reader, seq, error);
     if (rc == WEIR_OK)
         rc = check_duration(reader, weir__timeline_ns(timeline, timeline->num_frames), error);
     if (rc == WEIR_OK && timeline->num_frames > 0) {
