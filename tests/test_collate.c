@@ -22,7 +22,9 @@ typedef struct clip_source {
     uint32_t channels;                       /* 0 = YUV420P */
     weir_layout layout;
     bool with_entry;
-    uint64_t next; /* the source's own */
+    uint32_t num_clips; /* the axis */
+    uint32_t split;     /* item i is part i % split of that item */
+    uint64_t next;      /* the source's own */
 } clip_source;
 
 static uint8_t pixel(uint64_t clip, uint64_t frame, uint64_t y, uint64_t x, uint64_t channel)
@@ -45,6 +47,9 @@ static weir_frames *make_frames(const clip_source *source, uint64_t i)
     frames->channels = source->channels;
     frames->pixel = source->channels == 0 ? WEIR_PIXEL_YUV420P : WEIR_PIXEL_RGB24;
     frames->layout = source->layout;
+    frames->num_clips = source->num_clips;
+    size_t part = source->split ? i % source->split : 0; /* then all items have the same number of frames */
+    i = source->split ? i / source->split : i;
     size_t w = frames->width, h = frames->height, c = source->channels ? source->channels : 2;
     frames->frame_bytes = w * h * c;
     frames->data = malloc(frames->num_frames * frames->frame_bytes);
@@ -54,7 +59,7 @@ static weir_frames *make_frames(const clip_source *source, uint64_t i)
             for (size_t x = 0; x < w; x++)
                 for (size_t k = 0; k < c; k++) {
                     size_t at = source->layout == WEIR_LAYOUT_NCHW ? (k * h + y) * w + x : (y * w + x) * c + k;
-                    frames->data[n * frames->frame_bytes + at] = pixel(i, n, y, x, k);
+                    frames->data[n * frames->frame_bytes + at] = pixel(i, part * frames->num_frames + n, y, x, k);
                 }
     if (source->with_entry) {
         frames->entry = weir_entry_new();
@@ -739,6 +744,44 @@ TEST_CASE(each_tensor_has_its_shape)
         }
         weir_collated_free(batch);
     }
+}
+
+/* A batch of 3 items of 2 clips has the values of a batch of 6 items, which are these clips; shorter ones are
+   padded. */
+TEST_CASE(clips_have_an_axis_of_their_own)
+{
+    for (int layout = 0; layout <= WEIR_COLLATE_TIME_SECOND; layout++)
+        for (int crop = 0; crop < 2; crop++) {
+            clip_source source = {
+                .count = 3, .frames = { 8, 4, 8 }, .width = { 12 }, .height = { 9 }, .channels = 3
+            };
+            clip_source parts = source;
+            source.num_clips = 2;
+            parts.split = 2;
+            parts.count = 6;
+            const uint32_t part_frames[8] = { 4, 4, 2, 2, 4, 4 };
+            memcpy(parts.frames, part_frames, sizeof part_frames);
+            weir_collate_config config = { .num_items = 3, .layout = (weir_collate_layout)layout };
+            config.crop_width = config.crop_height = crop ? 6 : 0;
+            weir_collated *batch = only_batch(&source, &config);
+            config.num_items = 6;
+            weir_collated *flat = only_batch(&parts, &config);
+            assert_int_equal(batch->num_dims, 6);
+            assert_int_equal(batch->num_clips, 2);
+            assert_int_equal(batch->num_frames, 8);
+            assert_int_equal(batch->shape[0], 3);
+            assert_int_equal(batch->shape[1], 2);
+            assert_memory_equal(batch->shape + 2, flat->shape + 1, 4 * sizeof *flat->shape);
+            assert_int_equal(batch->data_bytes, flat->data_bytes);
+            assert_memory_equal(batch->data, flat->data, flat->data_bytes);
+            dl_versioned *tensor = tensor_of(batch, WEIR_PART_MASK);
+            const int64_t mask_shape[] = { 3, 2, 4 };
+            assert_int_equal(tensor->tensor.num_dims, 3);
+            assert_memory_equal(tensor->tensor.shape, mask_shape, sizeof mask_shape);
+            tensor->deleter(tensor);
+            weir_collated_free(batch);
+            weir_collated_free(flat);
+        }
 }
 
 /* ---- failures ------------------------------------------------------------------------------------------------ */

@@ -284,6 +284,26 @@ TEST_CASE(chance_is_the_pipelines)
     assert_as_stage("--random 5 --seed 5 --stretch 1s", five, 5);
 }
 
+TEST_CASE(clips_are_the_pipelines)
+{
+    weir_sampling clip = { .what = WEIR_SAMPLE_CLIPS, .count = 4 };
+    assert_as_stage("--clip 4", clip, 0);
+    clip.stride_frames = 3;
+    assert_as_stage("--clip 4 --stride 3", clip, 0);
+    clip.clip_start = WEIR_CLIP_CENTER;
+    assert_as_stage("--clip 4 --stride 3 --start center", clip, 0);
+    clip.clip_start = WEIR_CLIP_RANDOM;
+    clip.num_clips = 3;
+    assert_as_stage("--clip 4 --stride 3 --clips 3 --start random --seed 9", clip, 9);
+    clip.clip_start = WEIR_CLIP_EVEN;
+    clip.start_ns = WEIR_SECOND;
+    assert_as_stage("--clip 4 --stride 3 --clips 3 --start even --window 1:", clip, 0);
+    clip = (weir_sampling){ .what = WEIR_SAMPLE_CLIPS, .count = 4, .stride_ns = WEIR_SECOND / 5 };
+    assert_as_stage("--clip 4 --stride 200ms", clip, 0);
+    clip = (weir_sampling){ .what = WEIR_SAMPLE_CLIPS, .count = 400, .clip_short = WEIR_SHORT_LOOP };
+    assert_as_stage("--clip 400 --short loop", clip, 0);
+}
+
 /* These are not written chunk by chunk. */
 TEST_CASE(lists_that_jump_back_keep_their_order)
 {
@@ -654,7 +674,13 @@ TEST_CASE(options_that_contradict_each_other_are_refused)
         { "--frames 1 --first 2", "--first: not with --frames" },
         { "--count 3 --first 2", "--first: not with --count" },
         { "--random 3 --first 2", "--first: not with --random" },
-        { "--seed 3", "--seed: only with --random" },
+        { "--seed 3", "--seed: only with --random or --clip" },
+        { "--stride 3", "--stride: only with --clip" },
+        { "--clip 3 --stride 0", "--stride" },
+        { "--clip 3 --stride 1.5", "with its unit" },
+        { "--clip 3 --clips 2", "several clips need" },
+        { "--clip 3 --start middle", "--start" },
+        { "--clip 3 --count 3", "--clip: not with --count" },
         { "--count 3 --stretch 2s", "--stretch: only with --random" },
         { "--strict --min-share 0.5", "--min-share: not with --strict" },
         { "--filter hflip --frames 3,1", "must increase" },

@@ -94,6 +94,8 @@ static void expect_all_parts_are_needed(const weir_item *item)
 
 static uint8_t samples[96];
 static int64_t times[2] = { 7, 9 };
+static int64_t times_ns[2] = { 0, 200000000 };
+static uint8_t mask[2] = { 1, 0 };
 
 static weir_frames some_frames(weir_pixel pixel)
 {
@@ -104,6 +106,8 @@ static weir_frames some_frames(weir_pixel pixel)
                            .pixel = pixel,
                            .scaler = WEIR_SCALER_EXACT,
                            .pts = times,
+                           .times_ns = times_ns,
+                           .mask = mask,
                            .time_base_num = 1,
                            .time_base_den = 10,
                            .is_last_chunk = true };
@@ -148,6 +152,8 @@ TEST_CASE(items_of_all_types_arrive)
         weir_frames frames = some_frames(pixel);
         item = pass_item(&(weir_item){ .type = WEIR_TYPE_FRAMES, .data = &frames });
         assert_memory_equal(((weir_frames *)item.data)->pts, times, sizeof times);
+        assert_memory_equal(((weir_frames *)item.data)->times_ns, times_ns, sizeof times_ns);
+        assert_memory_equal(((weir_frames *)item.data)->mask, mask, sizeof mask);
         weir_item_release(&item);
     }
     weir_audio audio = some_audio();
@@ -215,6 +221,7 @@ static const number_limit limits[] = {
     { &weir__frames_rules, "source_height", 0, INT32_MAX },
     { &weir__frames_rules, "num_errors", 0, INT64_MAX },
     { &weir__frames_rules, "num_corrupt_frames", 0, 2 },
+    { &weir__frames_rules, "num_clips", 0, 2 },
     { &weir__frames_rules, "num_missing_frames", 0, INT64_MAX },
     { &weir__frames_rules, "first_frame", 0, INT64_MAX },
     { &weir__frames_rules, "is_last_chunk", 0, 1 },
@@ -624,7 +631,7 @@ TEST_CASE(a_body_over_the_limit_is_not_copied)
     const weir_video_config video = { WEIR_WITH_PICTURE(.width = 0), .max_frames = 1000 };
     isolated_shape shape = weir__isolated_shape_of(&weir_video_decode, &video);
     uint64_t max_bytes = weir__isolated_max_body(&shape);
-    assert_int_equal(max_bytes, 4096 + 8000);
+    assert_int_equal(max_bytes, 4096 + 1000 * 17); /* pts, times_ns and mask */
     assert_int_equal(weir__isolated_max_body(&(isolated_shape){ 0 }), 0);
     const uint64_t limits_of_body[] = { max_bytes, (64 << 20) - 1, 64 << 20, 0 };
     for (size_t i = 0; i < LENGTH(limits_of_body); i++) {
@@ -1101,6 +1108,8 @@ static const struct {
     { FRAMES_FIELD(time_base_den), INT32_MAX, WEIR_OK, NULL },
     { FRAMES_FIELD(time_base_num), UINT32_MAX, WEIR_OK, "frames.time_base_num" }, /* -1 */
     { FRAMES_FIELD(num_frames), 3, WEIR_OK, "frames.num_frames" },
+    { FRAMES_FIELD(num_clips), 2, WEIR_OK, "frames.num_clips" }, /* none were asked for */
+    { FRAMES_FIELD(num_clips), 3, WEIR_OK, "frames.num_clips" },
     { FRAMES_FIELD(first_frame), 1, WEIR_OK, "frames.first_frame" },
     { FRAMES_FIELD(is_last_chunk), 0, WEIR_OK, "frames.is_last_chunk" },
     { FRAMES_FIELD(is_last_chunk), 0, WEIR_MORE, "frames.is_last_chunk" }, /* no chunks were asked for */
@@ -1247,6 +1256,31 @@ TEST_CASE(all_that_was_asked_for_is_compared_with_the_frames)
         assert_non_null(weir__isolated_find_misfit(&less, &item, rows[i].num_before, rows[i].is_more, 50));
         less = (isolated_shape){ 0 }; /* an operation of a user */
         assert_null(weir__isolated_find_misfit(&less, &item, 0, false, 0));
+    }
+}
+
+TEST_CASE(clips_that_were_asked_for_are_compared_with_the_frames)
+{
+    static const struct {
+        const char *misfit;
+        uint32_t num_clips, num_frames;
+    } rows[] = {
+        { NULL, 2, 6 },
+        { "frames.num_clips", 0, 6 },
+        { "frames.num_clips", 3, 6 },
+        { "frames.num_frames", 2, 4 },
+        { "frames.num_frames", 2, 8 },
+    };
+    const isolated_shape asked = { true, .num_clips = 2, .num_frames = 6 };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        weir_frames frames = { .num_clips = rows[i].num_clips,
+                               .num_frames = rows[i].num_frames,
+                               .is_last_chunk = true,
+                               .cost.num_frames = rows[i].num_frames };
+        const weir_item item = { .type = WEIR_TYPE_FRAMES, .data = &frames };
+        const char *misfit = weir__isolated_find_misfit(&asked, &item, 0, false, 0);
+        if (!misfit != !rows[i].misfit || (misfit && strcmp(misfit, rows[i].misfit) != 0))
+            fail_msg("row %zu: %s", i, misfit ? misfit : "no misfit");
     }
 }
 

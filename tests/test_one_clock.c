@@ -298,6 +298,9 @@ static void assert_frames(weir_frames *got, const weir_error *error, const weir_
         if (got->pts[i] != all->pts[from])
             fail_msg("%s: %s: frame %zu has pts %" PRId64 ", not %" PRId64, what_is_tried, how, from, got->pts[i],
                      all->pts[from]);
+        if (got->times_ns[i] != all->times_ns[from] || !got->mask[i])
+            fail_msg("%s: %s: frame %zu is at %" PRId64 " ns, not %" PRId64, what_is_tried, how, from,
+                     got->times_ns[i], all->times_ns[from]);
         if (memcmp(got->data + i * got->frame_bytes, all->data + from * all->frame_bytes, all->frame_bytes) != 0)
             fail_msg("%s: %s: frame %zu is another one", what_is_tried, how, from);
     }

@@ -13,6 +13,7 @@
 #include <weir/files.h>
 #include <weir/video.h>
 
+#include "common/random.h"
 #include "tests/clips.h"
 
 enum { SIDE = 32, NUM_FRAMES = 60, RATE = 30, NUM_DAMAGED = 8 };
@@ -550,6 +551,140 @@ TEST_CASE(chance_keeps_to_its_stretch)
     }
 }
 
+/* ---- clips --------------------------------------------------------------------------------------------------- */
+
+/* Frames of an even rate: number i is shown from i to i + 1 intervals. `stride` counts frames. */
+static int64_t expected_frame(const weir_sampling *sampling, int64_t begin, int64_t end, int64_t start, int64_t step,
+                              int64_t stride, bool *is_repeat)
+{
+    int64_t num_there = (end - start + stride - 1) / stride;
+    num_there = num_there < (int64_t)sampling->count ? num_there : (int64_t)sampling->count;
+    *is_repeat = step >= num_there;
+    (void)begin;
+    if (*is_repeat)
+        step = sampling->clip_short == WEIR_SHORT_LOOP ? step % num_there : num_there - 1;
+    return start + step * stride;
+}
+
+/* By its time, which no other frame has. */
+static int64_t number_of_frame(const weir_frames *whole, const weir_frames *frames, size_t at)
+{
+    for (uint32_t i = 0; i < whole->num_frames; i++)
+        if (whole->times_ns[i] == frames->times_ns[at])
+            return i;
+    return -1;
+}
+
+static void check_clips(const char *path, const weir_frames *whole, weir_sampling sampling, uint64_t *num_repeats)
+{
+    int64_t begin = (int64_t)sampling.start_frame;
+    int64_t end = sampling.end_frame && sampling.end_frame < NUM_FRAMES ? (int64_t)sampling.end_frame : NUM_FRAMES;
+    int64_t stride = sampling.stride_ns       ? (sampling.stride_ns * RATE + WEIR_SECOND / 2) / WEIR_SECOND
+                     : sampling.stride_frames ? (int64_t)sampling.stride_frames
+                                              : 1;
+    int64_t span = ((int64_t)sampling.count - 1) * stride + 1;
+    int64_t most = end - begin - span;
+    uint32_t num_clips = sampling.num_clips ? sampling.num_clips : 1;
+    weir_frames *frames = sample(path, sampling);
+    assert_int_equal(frames->num_frames, sampling.count * num_clips);
+    assert_int_equal(frames->num_clips, sampling.num_clips);
+    for (uint32_t clip = 0; clip < num_clips; clip++) {
+        size_t first = (size_t)clip * sampling.count;
+        int64_t start = number_of_frame(whole, frames, first), last = most > 0 ? most : 0;
+        assert_in_range(start, begin, begin + last);
+        if (sampling.clip_start == WEIR_CLIP_FIRST)
+            assert_int_equal(start, begin);
+        if (sampling.clip_start == WEIR_CLIP_CENTER || (sampling.clip_start == WEIR_CLIP_EVEN && num_clips == 1))
+            assert_int_equal(start, begin + last / 2);
+        if (sampling.clip_start == WEIR_CLIP_EVEN && num_clips > 1)
+            assert_int_equal(start, begin + (int64_t)clip * last / (int64_t)(num_clips - 1));
+        for (uint32_t step = 0; step < sampling.count; step++) {
+            bool is_repeat;
+            int64_t wanted = expected_frame(&sampling, begin, end, start, step, stride, &is_repeat);
+            if (number_of_frame(whole, frames, first + step) != wanted || frames->mask[first + step] != !is_repeat ||
+                memcmp(frames->data + (first + step) * frames->frame_bytes,
+                       whole->data + (size_t)wanted * whole->frame_bytes, whole->frame_bytes) != 0)
+                fail_msg("%s: %u frames at %" PRId64 " in %" PRId64 " to %" PRId64
+                         ": step %u of clip %u is not %" PRId64,
+                         path, sampling.count, stride, begin, end, step, clip, wanted);
+            *num_repeats += is_repeat;
+        }
+    }
+    weir_frames_free(frames);
+}
+
+TEST_CASE(clips_are_what_an_independent_formula_says)
+{
+    const char *paths[] = { make_clip(), make_bare() };
+    uint64_t draws = 5, num_repeats = 0;
+    for (unsigned i = 0; i < 120 && paths[0]; i++) {
+        const char *path = paths[i % 8 == 7];
+        weir_frames *whole = sample(path, (weir_sampling){ 0 });
+        weir_sampling sampling = {
+            .what = WEIR_SAMPLE_CLIPS,
+            .count = 1 + (uint32_t)(weir__random_next(&draws) % 20),
+            .clip_start = (weir_clip_start)(weir__random_next(&draws) % 4),
+            .clip_short = (weir_clip_short)(weir__random_next(&draws) % 2),
+            .stride_frames = (uint32_t)(weir__random_next(&draws) % 8),
+        };
+        if (sampling.clip_start >= WEIR_CLIP_RANDOM)
+            sampling.num_clips = (uint32_t)(weir__random_next(&draws) % 4);
+        if (sampling.stride_frames == 7 && path == paths[0]) { /* in time: a multiple of the frames' distance */
+            sampling.stride_frames = 0;
+            sampling.stride_ns = 3 * WEIR_SECOND / RATE;
+        }
+        if (weir__random_next(&draws) % 2) {
+            sampling.start_frame = weir__random_next(&draws) % NUM_FRAMES;
+            sampling.end_frame = sampling.start_frame + 1 + weir__random_next(&draws) % NUM_FRAMES;
+        }
+        check_clips(path, whole, sampling, &num_repeats);
+        weir_frames_free(whole);
+    }
+    assert_true(!paths[0] || num_repeats > 0);
+}
+
+/* All starts are possible, the first and the last one, too, and about equally likely. */
+TEST_CASE(random_clips_start_everywhere)
+{
+    enum { STARTS = 5, CLIPS = 500 };
+    const char *path = make_clip();
+    if (!path)
+        return;
+    weir_frames *whole = sample(path, (weir_sampling){ 0 });
+    weir_frames *clips = sample(path, (weir_sampling){ .what = WEIR_SAMPLE_CLIPS,
+                                                       .count = 3,
+                                                       .stride_frames = 2,
+                                                       .num_clips = CLIPS,
+                                                       .clip_start = WEIR_CLIP_RANDOM,
+                                                       .start_frame = 10,
+                                                       .end_frame = 10 + STARTS + 4 });
+    unsigned num_here[STARTS] = { 0 };
+    for (size_t clip = 0; clip < CLIPS; clip++) {
+        int64_t start = number_of_frame(whole, clips, clip * 3);
+        assert_in_range(start, 10, 10 + STARTS - 1);
+        num_here[start - 10]++;
+    }
+    for (size_t i = 0; i < STARTS; i++)
+        assert_in_range(num_here[i], CLIPS / STARTS / 2, 2 * CLIPS / STARTS); /* 100; the deviation is 9 */
+    weir_frames_free(whole);
+    weir_frames_free(clips);
+}
+
+TEST_CASE(a_clip_that_does_not_fit_fails_if_that_is_wanted)
+{
+    const char *path = make_clip();
+    weir_sampling sampling = {
+        .what = WEIR_SAMPLE_CLIPS, .count = 16, .stride_frames = 4, .clip_short = WEIR_SHORT_FAIL
+    };
+    weir_video_config config = config_of(sampling);
+    if (!path)
+        return;
+    assert_fails(path, &config, WEIR_ERANGE,
+                 "a clip of 16 frames at a stride of 4 does not fit: there are 60 frames");
+    sampling.count = 15; /* 57 frames */
+    weir_frames_free(sample(path, sampling));
+}
+
 /* ---- pieces -------------------------------------------------------------------------------------------------- */
 
 /* Returns the number of chunks. */
@@ -920,6 +1055,14 @@ TEST_CASE(impossible_samplings_are_refused)
     assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it starts");
     assert_refused((weir_sampling){ .start_ns = -1 }, "before 0");
     assert_refused((weir_sampling){ .stretch_frames = 3 }, "only random frames");
+    assert_refused((weir_sampling){ .num_clips = 3 }, "only for clips");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_CLIPS }, "count is 0");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_CLIPS, .count = 3, .num_clips = 2 }, "several clips need");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_CLIPS, .count = 3, .stride_frames = 2, .stride_ns = 2 },
+                   "not both");
+    assert_refused((weir_sampling){ .start_frame = 3, .end_frame = 3 }, "ends before it starts");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .start_frame = 3 },
+                   "cannot be combined with a window");
 
     const int64_t falling[] = { 5, 4 };
     const int64_t mixed[] = { -1, 4 };

@@ -29,6 +29,7 @@ typedef struct collate_worker {
     collate_clip *clips;
     size_t num_clips, max_clips;
     uint32_t num_frames, width, height, channels; /* the largest of the clips */
+    uint32_t axis_clips;                          /* weir_frames.num_clips of each */
 
     /* buffers for one picture */
     uint8_t *resized, *row;
@@ -41,18 +42,29 @@ typedef struct collate_job {
     collate_worker *worker;
     weir_collated *batch;
     uint32_t num_frames, width, height, channels;
+    uint32_t axis_clips;  /* at least 1 */
+    uint32_t axis_frames; /* num_frames / axis_clips */
     size_t value_bytes;
     weir_conversion conversions[4]; /* of each channel, and of all interleaved */
 } collate_job;
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 static void set_shape(weir_collated *batch, const collate_job *job)
 {
-    int64_t n = job->num_frames, h = job->height, w = job->width, c = job->channels;
+    int64_t n = job->axis_frames, h = job->height, w = job->width, c = job->channels;
     const int64_t shapes[][4] = { { n, h, w, c }, { n, c, h, w }, { c, n, h, w } };
+    batch->num_frames = job->num_frames;
+    batch->num_clips = job->worker->axis_clips;
+    batch->num_dims = batch->num_clips ? 6 : 5;
     batch->shape[0] = (int64_t)batch->num_items;
-    memcpy(batch->shape + 1, shapes[batch->layout], sizeof shapes[0]);
+    batch->shape[1] = batch->num_clips;
+    memcpy(batch->shape + batch->num_dims - 4, shapes[batch->layout], sizeof shapes[0]);
 }
 
 static weir_collated *batch_new(const collate_job *job)
@@ -140,8 +152,10 @@ static void mirror_row(uint8_t *row, uint32_t width, uint32_t pixel_bytes)
 /* The index of that value in the tensor. */
 static uint8_t *row_address(const collate_job *job, size_t clip, size_t frame, size_t channel, size_t row)
 {
-    size_t n = job->num_frames, h = job->height, w = job->width, c = job->channels;
+    size_t n = job->axis_frames, h = job->height, w = job->width, c = job->channels;
     size_t value = 0;
+    clip = clip * job->axis_clips + frame / n;
+    frame %= n;
     switch (job->batch->layout) {
     case WEIR_COLLATE_NHWC: value = (((clip * n + frame) * h + row) * w) * c + channel; break;
     case WEIR_COLLATE_NCHW: value = (((clip * n + frame) * c + channel) * h + row) * w; break;
@@ -227,17 +241,20 @@ static int write_clip(const collate_job *job, size_t at)
         rc = weir__taps_make(&down, clip->window.height, job->config->crop_height);
     bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
     bool is_straight = !clip->window.is_flipped && (job->channels == 1 || is_planar(frames) == to_planar);
+    uint32_t own_frames = frames->num_frames / job->axis_clips; /* of each of its clips */
     for (uint32_t frame = 0; rc == WEIR_OK && frame < job->num_frames; frame++) {
         picture from = { 0 };
-        if (frame < frames->num_frames) {
-            from = view_frame(frames, frame, &clip->window);
+        uint32_t step = frame % job->axis_frames;
+        if (step < own_frames) {
+            uint32_t own_frame = frame / job->axis_frames * own_frames + step;
+            from = view_frame(frames, own_frame, &clip->window);
             if (is_resized)
                 resize_picture(job->worker, &across, &down, job->channels, &from);
             if (is_straight)
                 write_straight(job, at, frame, &from);
             else
                 write_rows(job, at, frame, &from, clip->window.is_flipped);
-            job->batch->mask[at * job->num_frames + frame] = 1;
+            job->batch->mask[at * job->num_frames + frame] = frames->mask ? frames->mask[own_frame] : 1;
         }
         if (from.width < job->width || from.height < job->height)
             write_padding(job, at, frame, from.width, from.height);
@@ -290,7 +307,7 @@ static void drop_clips(collate_worker *worker)
     for (size_t i = 0; i < worker->num_clips; i++)
         weir_item_release(&worker->clips[i].item);
     worker->num_clips = 0;
-    worker->num_frames = worker->width = worker->height = worker->channels = 0;
+    worker->num_frames = worker->width = worker->height = worker->channels = worker->axis_clips = 0;
 }
 
 /* Makes a batch in `out` of the clips; there is at least one. */
@@ -303,7 +320,9 @@ static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task
         .width = worker->width,
         .height = worker->height,
         .channels = worker->channels,
+        .axis_clips = larger(worker->axis_clips, 1),
     };
+    job.axis_frames = job.num_frames / job.axis_clips;
     job.value_bytes = weir_dtype_bytes(job.config->dtype);
     for (int c = 0; c < 4; c++)
         job.conversions[c] =
@@ -360,11 +379,6 @@ static void collate_config_free(void *self)
     weir_allocator_free(config->allocator);
 }
 
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Would this clip exceed the limits of the batch? */
 static bool would_overflow(const collate_worker *worker, const weir_collate_config *config, uint32_t num_frames,
                            uint32_t width, uint32_t height)
@@ -386,6 +400,9 @@ static int check_clip(const collate_worker *worker, const weir_frames *frames, w
     if (worker->num_clips > 0 && frames->channels != worker->channels)
         return weir_task_fail(task, WEIR_EINVAL, 0, "%" PRIu32 " channels do not fit into a batch with %" PRIu32,
                               frames->channels, worker->channels);
+    if (worker->num_clips > 0 && frames->num_clips != worker->axis_clips)
+        return weir_task_fail(task, WEIR_EINVAL, 0, "%" PRIu32 " clips do not fit into a batch with %" PRIu32,
+                              frames->num_clips, worker->axis_clips);
     return WEIR_OK;
 }
 
@@ -433,6 +450,7 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     worker->width = larger(worker->width, width);
     worker->height = larger(worker->height, height);
     worker->channels = channels;
+    worker->axis_clips = frames->num_clips;
     if (out->data)
         return WEIR_OK;
     return config->num_items && worker->num_clips == config->num_items ? pass_collated(worker, out, task) : WEIR_KEPT;

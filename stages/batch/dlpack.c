@@ -144,14 +144,23 @@ static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tens
         return true;
     if (part == WEIR_PART_PTS && weir__item_is(item, WEIR_TYPE_FRAMES)) {
         const weir_frames *frames = item->data;
-        *tensor = (weir_tensor){ frames->pts, 'i', sizeof *frames->pts, 1, { frames->num_frames }, { 0 } };
+        *tensor = weir__frames_part(frames, frames->pts, 'i', sizeof *frames->pts);
         return frames->pts;
+    }
+    if (part == WEIR_PART_TIMES && weir__item_is(item, WEIR_TYPE_FRAMES)) {
+        const weir_frames *frames = item->data;
+        *tensor = weir__frames_part(frames, frames->times_ns, 'i', sizeof *frames->times_ns);
+        return frames->times_ns;
+    }
+    if (part == WEIR_PART_MASK && weir__item_is(item, WEIR_TYPE_FRAMES)) {
+        const weir_frames *frames = item->data;
+        *tensor = weir__frames_part(frames, frames->mask, 'u', sizeof *frames->mask);
+        return frames->mask;
     }
     if (!weir__item_is(item, WEIR_TYPE_COLLATED))
         return false;
     const weir_collated *batch = item->data;
     int64_t num_items = tensor->shape[0];
-    int64_t num_frames = tensor->shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
     switch (part) {
     case WEIR_PART_LABELS:
         *tensor = (weir_tensor){ batch->labels, 'i', sizeof *batch->labels, 1, { num_items }, { 0 } };
@@ -162,13 +171,12 @@ static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tens
     case WEIR_PART_SIZES:
         *tensor = (weir_tensor){ batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 }, { 0 } };
         return true;
-    case WEIR_PART_MASK:
-        *tensor = (weir_tensor){ batch->mask, 'u', sizeof *batch->mask, 2, { num_items, num_frames }, { 0 } };
-        return true;
+    case WEIR_PART_MASK: *tensor = weir__batch_mask(batch); return true;
     case WEIR_PART_VALID:
         *tensor = (weir_tensor){ batch->valid, 'u', sizeof *batch->valid, 1, { num_items }, { 0 } };
         return true;
     case WEIR_PART_DATA:
+    case WEIR_PART_TIMES:
     case WEIR_PART_PTS: break;
     }
     return false;

@@ -125,19 +125,29 @@ static const char *const type_names[] = { "U8", "F16", "BF16", "F32" }; /* by we
 static int write_batch(const weir_collated *batch, const char *path, weir_error *error)
 {
     int64_t num_items = (int64_t)batch->num_items;
-    int64_t num_frames = batch->shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
+    weir_tensor mask = weir__batch_mask(batch);
     size_t items_bytes = batch->num_items * sizeof(int64_t);
     named_tensor tensors[MAX_TENSORS] = {
-        { "frames", type_names[batch->dtype], batch->data, batch->data_bytes, 5, { 0 } },
+        { "frames", type_names[batch->dtype], batch->data, batch->data_bytes, batch->num_dims, { 0 } },
         { "labels", "I64", batch->labels, items_bytes, 1, { num_items } },
         { "ids", "I64", batch->ids, items_bytes, 1, { num_items } },
         { "sizes", "I32", batch->sizes, batch->num_items * 3 * sizeof(int32_t), 2, { num_items, 3 } },
-        { "mask", "U8", batch->mask, batch->num_items * (size_t)num_frames, 2, { num_items, num_frames } },
+        { "mask", "U8", batch->mask, weir__tensor_bytes(&mask, 0), mask.num_dims, { 0 } },
         { "valid", "U8", batch->valid, batch->num_items, 1, { num_items } },
     };
     memcpy(tensors[0].shape, batch->shape, sizeof batch->shape);
+    memcpy(tensors[4].shape, mask.shape, sizeof mask.shape);
     return write_tensors(tensors, MAX_TENSORS, batch, path, error);
 }
+
+static named_tensor name_tensor(const char *name, const char *dtype, const weir_tensor *tensor)
+{
+    named_tensor named = { name, dtype, tensor->data, weir__tensor_bytes(tensor, 0), tensor->num_dims, { 0 } };
+    memcpy(named.shape, tensor->shape, sizeof tensor->shape);
+    return named;
+}
+
+static const char *const part_names[] = { "pts", "times_ns", "mask" }; /* of frames */
 
 int weir_write_safetensors(const weir_item *item, const char *path, weir_error *error)
 {
@@ -153,10 +163,13 @@ int weir_write_safetensors(const weir_item *item, const char *path, weir_error *
         rc = weir_memory_check(tensor.memory, "safetensors", error);
     if (rc != WEIR_OK || is_batch)
         return rc == WEIR_OK ? write_batch(item->data, path, error) : rc;
-    named_tensor tensors[] = {
-        { "frames", "U8", tensor.data, weir__tensor_bytes(&tensor, 0), tensor.num_dims, { 0 } },
-        { "pts", "I64", frames->pts, frames->num_frames * sizeof *frames->pts, 1, { frames->num_frames } },
-    };
-    memcpy(tensors[0].shape, tensor.shape, sizeof tensor.shape);
-    return write_tensors(tensors, sizeof tensors / sizeof tensors[0], NULL, path, error);
+    weir_tensor parts[] = { weir__frames_part(frames, frames->pts, 'i', sizeof *frames->pts),
+                            weir__frames_part(frames, frames->times_ns, 'i', sizeof *frames->times_ns),
+                            weir__frames_part(frames, frames->mask, 'u', sizeof *frames->mask) };
+    named_tensor tensors[4] = { name_tensor("frames", "U8", &tensor) };
+    size_t num_tensors = 1;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].data) /* frames that a program made may lack some */
+            tensors[num_tensors++] = name_tensor(part_names[i], parts[i].kind == 'u' ? "U8" : "I64", &parts[i]);
+    return write_tensors(tensors, num_tensors, NULL, path, error);
 }

@@ -2,6 +2,18 @@
 
 #include <string.h>
 
+/* Dimension `at` becomes clips, and what is left of it. */
+static weir_tensor with_clips(weir_tensor tensor, int at, uint32_t num_clips)
+{
+    if (num_clips == 0)
+        return tensor;
+    memmove(tensor.shape + at + 1, tensor.shape + at, (size_t)(tensor.num_dims - at) * sizeof *tensor.shape);
+    tensor.shape[at] = num_clips;
+    tensor.shape[at + 1] /= num_clips;
+    tensor.num_dims++;
+    return tensor;
+}
+
 static weir_tensor frames_tensor(const weir_frames *frames)
 {
     weir_tensor tensor = {
@@ -15,14 +27,14 @@ static weir_tensor frames_tensor(const weir_frames *frames)
         tensor.num_dims = 2;
         tensor.shape[0] = num_frames;
         tensor.shape[1] = (int64_t)frames->frame_bytes;
-        return tensor;
+        return with_clips(tensor, 0, frames->num_clips);
     }
     bool is_planar = frames->layout == WEIR_LAYOUT_NCHW;
     tensor.shape[0] = num_frames;
     tensor.shape[1] = is_planar ? channels : height;
     tensor.shape[2] = is_planar ? height : width;
     tensor.shape[3] = is_planar ? width : channels;
-    return tensor;
+    return with_clips(tensor, 0, frames->num_clips);
 }
 
 static weir_tensor audio_tensor(const weir_audio *audio)
@@ -45,11 +57,29 @@ static weir_tensor collated_tensor(const weir_collated *batch)
         .data = batch->data,
         .kind = kinds[batch->dtype],
         .num_bytes = (uint8_t)weir_dtype_bytes(batch->dtype),
-        .num_dims = 5,
+        .num_dims = batch->num_dims,
         .memory = batch->memory,
     };
     memcpy(tensor.shape, batch->shape, sizeof batch->shape);
     return tensor;
+}
+
+weir_tensor weir__frames_part(const weir_frames *frames, void *values, char kind, size_t num_bytes)
+{
+    weir_tensor tensor = {
+        .data = values, .kind = kind, .num_bytes = (uint8_t)num_bytes, .num_dims = 1, .shape = { frames->num_frames }
+    };
+    return with_clips(tensor, 0, frames->num_clips);
+}
+
+weir_tensor weir__batch_mask(const weir_collated *batch)
+{
+    weir_tensor tensor = { .data = batch->mask,
+                           .kind = 'u',
+                           .num_bytes = sizeof *batch->mask,
+                           .num_dims = 2,
+                           .shape = { (int64_t)batch->num_items, batch->num_frames } };
+    return with_clips(tensor, 1, batch->num_clips);
 }
 
 bool weir__item_is(const weir_item *item, const char *type)

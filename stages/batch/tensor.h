@@ -10,9 +10,9 @@
 #include <weir/collate.h>
 #include <weir/video.h>
 
-enum { WEIR_TENSOR_MAX_DIMS = 5 };
+enum { WEIR_TENSOR_MAX_DIMS = 6 };
 
-/* Row-major and contiguous; shape[0] is the number of frames of a video. */
+/* Row-major and contiguous; shape[0] is the number of frames, clips or items. */
 typedef struct weir_tensor {
     void *data;
     char kind;         /* as in NumPy: 'u' unsigned, 'f' floating point */
@@ -24,11 +24,17 @@ typedef struct weir_tensor {
 
 /*
  * Of a weir_frames: [frames][height][width][channels] or [frames][channels][height][width], as its layout says; YUV, whose
- * planes differ in size: [frames][bytes]. Of a weir_audio: [samples][channels] or, if planar, [channels][samples]. Of a
+ * planes differ in size: [frames][bytes]. With an axis of clips, [clips] comes first. Of a weir_audio: [samples][channels] or, if planar, [channels][samples]. Of a
  * weir_collated: its shape; bfloat16, which NumPy does not support, has the kind 'b'. Borrows the data. WEIR_OK, or
  * WEIR_EINVAL with *error filled: NULL, or another type of item.
  */
 int weir__item_tensor(const weir_item *item, weir_tensor *tensor, weir_error *error);
+
+/* An array with a value for each frame, in the frames' shape. Borrows the values. */
+weir_tensor weir__frames_part(const weir_frames *frames, void *values, char kind, size_t num_bytes);
+
+/* [B, N], or with an axis of clips [B, clips, N / clips]. Borrows it. */
+weir_tensor weir__batch_mask(const weir_collated *batch);
 
 /* Whether the item has data of that type. */
 bool weir__item_is(const weir_item *item, const char *type);

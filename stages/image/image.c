@@ -163,7 +163,7 @@ static int make_result(image_worker *worker, const weir_picture_config *wanted, 
         weir__frames_abort(&builder);
         return rc;
     }
-    weir__frames_commit(&builder, 0);
+    weir__frames_commit(&builder, (weir_frame_facts){ .pts = 0, .mask = 1 });
     weir__video_describe(decoder, decoder->frame->width, decoder->frame->height, builder.frames);
     weir__scaler_describe(&worker->scaler, builder.frames);
     builder.frames->num_corrupt_frames = is_damaged(worker);

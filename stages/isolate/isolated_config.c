@@ -13,6 +13,7 @@
 #include "stages/audio/audio_stage.h"
 #include "stages/config/input_fields.h"
 #include "stages/image/image_stage.h"
+#include "stages/memory/frame_arrays.h"
 #include "stages/reader/video_config.h"
 
 const weir_op *const weir__isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
@@ -180,12 +181,17 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
 {
     if (op == &weir_video_decode) {
         const weir_video_config *video = config;
+        bool is_clips = video->sampling.what == WEIR_SAMPLE_CLIPS && !video->chunk_frames;
+        uint32_t num_clips = is_clips ? video->sampling.num_clips : 0;
         return (isolated_shape){ true,
                                  .width = video->picture->width,
                                  .height = video->picture->height,
                                  .chunk_frames = video->chunk_frames,
                                  .max_frames = video->max_frames,
                                  .max_bytes = video->max_bytes,
+                                 .num_clips = num_clips,
+                                 .num_frames =
+                                     is_clips ? (uint64_t)video->sampling.count * (num_clips ? num_clips : 1) : 0,
                                  .pixel = video->picture->pixel,
                                  .layout = video->picture->layout };
     }
@@ -209,7 +215,7 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
 uint64_t weir__isolated_max_body(const isolated_shape *shape)
 {
     enum { MAX_HEAD_BYTES = 4096 }; /* more than any struct of a result */
-    return shape->is_own ? MAX_HEAD_BYTES + shape->max_frames * sizeof(int64_t) : 0;
+    return shape->is_own ? MAX_HEAD_BYTES + shape->max_frames * weir__frame_arrays_bytes() : 0;
 }
 
 static bool differs(uint64_t wanted, uint64_t is)
@@ -236,6 +242,10 @@ static const char *find_wrong_frames(const isolated_shape *shape, const weir_fra
         return "frames.layout";
     if (exceeds(shape->chunk_frames, frames->num_frames) || exceeds(shape->max_frames, num_all) ||
         exceeds(shape->max_bytes, frames->num_frames * (uint64_t)frames->frame_bytes))
+        return "frames.num_frames";
+    if (frames->num_clips != shape->num_clips)
+        return "frames.num_clips";
+    if (differs(shape->num_frames, frames->num_frames))
         return "frames.num_frames";
     if (frames->first_frame != num_before)
         return "frames.first_frame";

@@ -29,6 +29,8 @@ typedef struct isolated_shape {
     uint32_t width, height;
     uint32_t chunk_frames;
     uint64_t max_frames, max_bytes;
+    uint32_t num_clips;  /* of a result; 0 = no axis of clips */
+    uint64_t num_frames; /* of a result of clips; 0 = any number */
     weir_pixel pixel;
     weir_layout layout;
     uint32_t channels, sample_rate; /* these are of audio */

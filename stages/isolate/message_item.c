@@ -9,6 +9,7 @@
 #include <weir/bytes.h>
 #include <weir/video.h>
 
+#include "stages/memory/frame_arrays.h"
 #include "stages/scale/scaler.h"
 
 typedef struct item_kind {
@@ -116,7 +117,10 @@ static bool put_frames(isolated_message *message, const void *data)
 {
     const weir_frames *frames = data;
     weir__isolated_put_struct(message, &weir__frames_rules, frames);
-    weir__isolated_put(message, frames->pts, frames->num_frames * sizeof *frames->pts);
+    size_t frame_bytes;
+    const void *array;
+    for (unsigned i = 0; (array = weir__frame_arrays_at(frames, i, &frame_bytes)); i++)
+        weir__isolated_put(message, array, frames->num_frames * frame_bytes);
     return put_data(message, frames->data, frames->num_frames * frames->frame_bytes, frames->shared);
 }
 
@@ -131,7 +135,25 @@ static const char *find_wrong_frames(const isolated_message *message, const weir
         return "frames.frame_bytes";
     if (!message->data || frames->num_frames > message->data->size_bytes / frame_bytes)
         return "frames.num_frames";
+    if (frames->num_clips && frames->num_frames % frames->num_clips)
+        return "frames.num_clips";
     return frames->num_corrupt_frames > frames->num_frames ? "frames.num_corrupt_frames" : NULL;
+}
+
+static bool get_arrays(isolated_message *message, const weir_frames *frames)
+{
+    size_t frame_bytes;
+    void *array;
+    for (unsigned i = 0; (array = weir__frame_arrays_at(frames, i, &frame_bytes)); i++)
+        if (!weir__isolated_get(message, array, frames->num_frames * frame_bytes))
+            return false;
+    for (uint32_t i = 0; i < frames->num_frames; i++) {
+        if (frames->mask[i] > 1) {
+            weir__isolated_complain(message, "frames.mask");
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool get_frames(isolated_message *message, weir_item *item)
@@ -146,17 +168,16 @@ static bool get_frames(isolated_message *message, weir_item *item)
         weir__isolated_complain(message, wrong);
         return false;
     }
-    size_t pts_bytes = frames->num_frames * sizeof *frames->pts;
-    if (pts_bytes > message->head.body_bytes - message->position) { /* before there is memory for them */
+    size_t array_bytes = frames->num_frames * weir__frame_arrays_bytes();
+    if (array_bytes > message->head.body_bytes - message->position) { /* before there is memory for them */
         weir__isolated_complain(message, "frames.pts");
         return false;
     }
-    frames->pts = malloc(pts_bytes);
-    if (!frames->pts || !weir__isolated_get(message, frames->pts, pts_bytes))
+    if (weir__frame_arrays_resize(frames, frames->num_frames) != WEIR_OK || !get_arrays(message, frames))
         return false;
     frames->shared = take_shared_data(message);
     frames->data = frames->shared->data;
-    frames->memory_bytes = sizeof *frames + pts_bytes + frames->shared->size_bytes;
+    frames->memory_bytes = sizeof *frames + array_bytes + frames->shared->size_bytes;
     item->size_bytes = frames->memory_bytes;
     return true;
 }

@@ -62,6 +62,9 @@
     FIELD(type, matrix, SIGNED, 0, MAX_H273_CODE) \
     FIELD(type, full_range, UNSIGNED, false, true) \
     FIELD(type, pts, OURS, 0, 0) \
+    FIELD(type, times_ns, OURS, 0, 0) \
+    FIELD(type, mask, OURS, 0, 0) \
+    FIELD(type, num_clips, UNSIGNED, 0, UINT32_MAX) /* and the frames must divide evenly among them */ \
     FIELD(type, time_base_num, SIGNED, 1, INT32_MAX) \
     FIELD(type, time_base_den, SIGNED, 1, INT32_MAX) \
     FIELD(type, codec, TEXT, 0, 0) \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "stages/memory/block_pool.h"
+#include "stages/memory/frame_arrays.h"
 #include "stages/memory/shared_data.h"
 #include "stages/memory/views.h"
 
@@ -19,7 +20,7 @@ void weir_frames_release(void *data, void *self)
         weir__block_put(frames->block);
     else
         weir__shared_data_free(frames->data, frames->shared);
-    free(frames->pts);
+    weir__frame_arrays_free(frames);
     weir_entry_free(frames->entry);
     weir_bytes_free(frames->sidecars);
     weir_audio_free(frames->audio);

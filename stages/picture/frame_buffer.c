@@ -49,10 +49,7 @@ static int resize_frames(weir_frames_builder *builder, size_t num_frames)
                                          : weir__shared_data_resize(frames->data, &frames->shared, size_bytes);
     if (data)
         frames->data = data;
-    int64_t *pts = realloc(frames->pts, num_frames * sizeof *pts);
-    if (pts)
-        frames->pts = pts;
-    if (!data || !pts)
+    if (!data || weir__frame_arrays_resize(frames, num_frames) != WEIR_OK)
         return WEIR_ENOMEM;
     builder->max_frames = num_frames;
     return WEIR_OK;
@@ -146,13 +143,13 @@ int weir__frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *
     return *data ? WEIR_OK : fail_frames_memory(builder, 1, error);
 }
 
-void weir__frames_commit(weir_frames_builder *builder, int64_t pts)
+void weir__frames_commit(weir_frames_builder *builder, weir_frame_facts facts)
 {
     weir_frames *frames = builder->frames;
     if (builder->is_scratch)
         memcpy(frames->data + (size_t)frames->num_frames * builder->frame_bytes, builder->scratch,
                builder->frame_bytes);
-    frames->pts[frames->num_frames++] = pts;
+    weir__frame_arrays_set(frames, frames->num_frames++, facts);
 }
 
 /* Rotates each cycle of the permutation, with one spare frame. */
@@ -165,17 +162,17 @@ int weir__frames_arrange(weir_frames_builder *builder, size_t *from)
         return WEIR_ENOMEM;
     for (size_t i = 0; i < frames->num_frames; i++) {
         size_t to = i;
-        int64_t pts = frames->pts[i];
+        weir_frame_facts facts = weir__frame_arrays_get(frames, i);
         memcpy(spare, frames->data + i * frame_bytes, frame_bytes);
         while (from[to] != i) {
             size_t next = from[to];
             memmove(frames->data + to * frame_bytes, frames->data + next * frame_bytes, frame_bytes);
-            frames->pts[to] = frames->pts[next];
+            weir__frame_arrays_set(frames, to, weir__frame_arrays_get(frames, next));
             from[to] = to;
             to = next;
         }
         memcpy(frames->data + to * frame_bytes, spare, frame_bytes);
-        frames->pts[to] = pts;
+        weir__frame_arrays_set(frames, to, facts);
         from[to] = to;
     }
     free(spare);
@@ -188,7 +185,7 @@ weir_frames *weir__frames_end(weir_frames_builder *builder)
     if (frames->num_frames < builder->max_frames)
         (void)resize_frames(builder, frames->num_frames); /* a failure to shrink is harmless */
     size_t room_bytes = frames->block ? frames->block->num_bytes : data_bytes(builder, builder->max_frames);
-    frames->memory_bytes = sizeof *frames + room_bytes + builder->max_frames * sizeof *frames->pts;
+    frames->memory_bytes = sizeof *frames + room_bytes + builder->max_frames * weir__frame_arrays_bytes();
     builder->frames = NULL;
     free(builder->scratch);
     builder->scratch = NULL;

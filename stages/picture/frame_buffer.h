@@ -9,6 +9,8 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
+#include "stages/memory/frame_arrays.h"
+
 typedef struct weir_frames_builder {
     weir_frames *frames; /* NULL = not begun */
     size_t frame_bytes;
@@ -33,7 +35,7 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *
 /* Memory for one more frame, in *data, followed by WEIR_SCALER_SLACK_BYTES; weir__frames_commit() adds it to the
    result. */
 int weir__frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error);
-void weir__frames_commit(weir_frames_builder *builder, int64_t pts);
+void weir__frames_commit(weir_frames_builder *builder, weir_frame_facts facts);
 
 /* Reorders the frames: frame from[i] moves to position i. `from` is a permutation, and is overwritten. WEIR_OK or
    WEIR_ENOMEM. */

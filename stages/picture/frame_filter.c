@@ -11,15 +11,15 @@ void weir__frame_filter_begin(weir_frame_filter *frame_filter, const weir_pictur
     frame_filter->filter.description = picture->filter;
 }
 
-int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
-                           unsigned num_times, weir_error *error)
+int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
+                           weir_frame_facts facts, unsigned num_times, weir_error *error)
 {
     frame_filter->is_ended = !frame;
     frame_filter->is_again = false;
     if (!frame && frame_filter->filter.description)
         return weir__filter_put(&frame_filter->filter, NULL, AV_NOPTS_VALUE, stream->time_base, error);
     frame_filter->next = frame;
-    frame_filter->next_pts = pts;
+    frame_filter->next_facts = facts;
     frame_filter->time_base = stream->time_base;
     frame_filter->num_times = frame ? num_times : 0;
     frame_filter->num_left = frame_filter->num_times;
@@ -28,32 +28,46 @@ int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stre
     return weir__rotator_run(&frame_filter->rotator, stream, frame, &frame_filter->next, error);
 }
 
+/* Of a picture that a filter gives: as far from the last input's time as its pts is from that one's. */
+static weir_frame_facts facts_of(const weir_frame_filter *frame_filter, int64_t pts)
+{
+    static const AVRational nanoseconds = { 1, 1000000000 };
+    weir_frame_facts facts = frame_filter->next_facts;
+    if (pts != AV_NOPTS_VALUE && facts.pts != AV_NOPTS_VALUE)
+        facts.time_ns = av_sat_add64(
+            facts.time_ns, av_rescale_q(av_sat_sub64(pts, facts.pts), frame_filter->time_base, nanoseconds));
+    facts.pts = pts;
+    return facts;
+}
+
 /* A picture is put in only when the filter needs one, so that the filter holds as few as possible. */
-static int get_filtered(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error)
+static int get_filtered(weir_frame_filter *frame_filter, const AVFrame **frame, weir_frame_facts *facts,
+                        weir_error *error)
 {
     int rc = weir__filter_get(&frame_filter->filter, frame, error);
     while (rc == WEIR_SKIP && frame_filter->num_left > 0) {
         frame_filter->num_left--;
-        rc = weir__filter_put(&frame_filter->filter, frame_filter->next, frame_filter->next_pts,
+        rc = weir__filter_put(&frame_filter->filter, frame_filter->next, frame_filter->next_facts.pts,
                               frame_filter->time_base, error);
         if (rc == WEIR_OK)
             rc = weir__filter_get(&frame_filter->filter, frame, error);
     }
     if (rc == WEIR_OK)
-        *pts = (*frame)->pts;
+        *facts = facts_of(frame_filter, (*frame)->pts);
     return rc == WEIR_SKIP && frame_filter->is_ended ? WEIR_EOF : rc;
 }
 
-int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error)
+int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, weir_frame_facts *facts,
+                           weir_error *error)
 {
     if (frame_filter->filter.description)
-        return get_filtered(frame_filter, frame, pts, error);
+        return get_filtered(frame_filter, frame, facts, error);
     if (frame_filter->num_left == 0)
         return frame_filter->is_ended ? WEIR_EOF : WEIR_SKIP;
     frame_filter->is_again = frame_filter->num_left < frame_filter->num_times;
     frame_filter->num_left--;
     *frame = frame_filter->next;
-    *pts = frame_filter->next_pts;
+    *facts = frame_filter->next_facts;
     return WEIR_OK;
 }
 

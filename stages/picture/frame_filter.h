@@ -13,6 +13,7 @@
 #include <weir/picture_config.h>
 #include <weir/status.h>
 
+#include "stages/memory/frame_arrays.h"
 #include "stages/picture/filter_graph.h"
 #include "stages/scale/rotate.h"
 
@@ -22,8 +23,8 @@ typedef struct weir_frame_filter {
     weir_filter filter; /* its description may be NULL */
 
     weir_rotator rotator;
-    const AVFrame *next; /* the input, rotated */
-    int64_t next_pts;    /* its time */
+    const AVFrame *next;         /* the input, rotated */
+    weir_frame_facts next_facts; /* its times */
     AVRational time_base;
     unsigned num_times; /* how often it occurs */
     unsigned num_left;  /* of these, how many are still to be output or filtered */
@@ -34,15 +35,16 @@ typedef struct weir_frame_filter {
 /* Begins a file, as configured; the configuration lives until the next reset. */
 void weir__frame_filter_begin(weir_frame_filter *frame_filter, const weir_picture_config *picture);
 
-/* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs;
+/* Puts in a decoded frame of the stream, which must stay valid until the next one, its times, and how often it occurs;
    NULL marks the end. Only after weir__frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error
    filled. */
-int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
-                           unsigned num_times, weir_error *error);
+int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
+                           weir_frame_facts facts, unsigned num_times, weir_error *error);
 
-/* WEIR_OK: *frame is the next picture, valid until the next call, and *pts its time; is_again shows whether it is the
+/* WEIR_OK: *frame is the next picture, valid until the next call, and *facts its times (not its mask); is_again shows whether it is the
    same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
-int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error);
+int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, weir_frame_facts *facts,
+                           weir_error *error);
 
 /* Prepares for the next file. */
 void weir__frame_filter_reset(weir_frame_filter *frame_filter);

@@ -236,6 +236,22 @@ int64_t weir__frame_reader_pts(const weir_frame_reader *reader)
     return reader->way == WEIR_READER_INDEXED ? frame->pts : reader->counter.clock.pts;
 }
 
+int64_t weir__frame_reader_ns(const weir_frame_reader *reader)
+{
+    const weir_frame_clock *clock = &reader->counter.clock;
+    const weir_index *index = &reader->file.index;
+    if (reader->way != WEIR_READER_INDEXED)
+        return weir__ticks_ns(clock->ticks, clock->time_base);
+    return weir__ticks_ns(reader->file.decoder->frame->pts - index->packets[index->frames[0]].pts,
+                          reader->file.decoder->stream->time_base);
+}
+
+bool weir__frame_reader_is_repeat(const weir_frame_reader *reader, unsigned copy)
+{
+    const weir_frame_targets *targets = &reader->targets;
+    return targets->num > 0 && targets->all[targets->next - reader->num_repeats + copy].is_repeat;
+}
+
 uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader)
 {
     if (reader->targets.num)

@@ -73,6 +73,12 @@ int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error);
 /* Its timestamp; AV_NOPTS_VALUE = none. */
 int64_t weir__frame_reader_pts(const weir_frame_reader *reader);
 
+/* Its time on the clock, from the first frame. */
+int64_t weir__frame_reader_ns(const weir_frame_reader *reader);
+
+/* Is copy number `copy` of it (below num_repeats) in the result only because the video has too few frames? */
+bool weir__frame_reader_is_repeat(const weir_frame_reader *reader, unsigned copy);
+
 /* The number of frames of the result; 0 = unknown. An estimate if plain. */
 uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader);
 

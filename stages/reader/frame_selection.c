@@ -5,6 +5,7 @@
 #include "stages/reader/frame_selection.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct range {
 
 typedef struct list {
     uint64_t *indices;
+    bool *is_repeat;
     size_t num;
     size_t max;
     uint64_t limit;
@@ -37,7 +39,8 @@ static int refuse_sampling(weir_error *error, const char *text)
 static int check_lists(const weir_sampling *sampling, weir_error *error)
 {
     bool is_list = sampling->what == WEIR_SAMPLE_INDICES || sampling->what == WEIR_SAMPLE_TIMES;
-    if (is_list && (sampling->start_ns || sampling->end_ns || sampling->count))
+    bool has_window = sampling->start_ns || sampling->end_ns || sampling->start_frame || sampling->end_frame;
+    if (is_list && (has_window || sampling->count))
         return refuse_sampling(error, "explicit indices or times cannot be combined with a window or a count");
     if (sampling->what == WEIR_SAMPLE_INDICES && (!sampling->indices || !sampling->num_indices))
         return refuse_sampling(error, "no indices are given");
@@ -66,17 +69,40 @@ static int check_times(const weir_sampling *sampling, weir_error *error)
     return WEIR_OK;
 }
 
+static int check_clips(const weir_sampling *sampling, weir_error *error)
+{
+    bool is_clips = sampling->what == WEIR_SAMPLE_CLIPS;
+    bool has_clips = sampling->num_clips || sampling->stride_frames || sampling->stride_ns || sampling->clip_start ||
+                     sampling->clip_short;
+    bool is_single = sampling->clip_start == WEIR_CLIP_FIRST || sampling->clip_start == WEIR_CLIP_CENTER;
+    if (has_clips && !is_clips)
+        return refuse_sampling(error,
+                               "num_clips, stride_frames, stride_ns, clip_start and clip_short are only for clips");
+    if ((unsigned)sampling->clip_start > WEIR_CLIP_EVEN || (unsigned)sampling->clip_short > WEIR_SHORT_FAIL)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "sampling: clip_start %d or clip_short %d is invalid; use WEIR_CLIP_… and WEIR_SHORT_…",
+                              (int)sampling->clip_start, (int)sampling->clip_short);
+    if (sampling->stride_ns < 0 || (sampling->stride_ns && sampling->stride_frames))
+        return refuse_sampling(error, "set either stride_frames or stride_ns, not both");
+    if (is_clips && is_single && sampling->num_clips > 1)
+        return refuse_sampling(error, "several clips need WEIR_CLIP_RANDOM or WEIR_CLIP_EVEN");
+    return WEIR_OK;
+}
+
 static int check_sampling(const weir_sampling *sampling, weir_error *error)
 {
     bool is_random = sampling->what == WEIR_SAMPLE_RANDOM;
-    if ((unsigned)sampling->what > WEIR_SAMPLE_KEYFRAMES)
+    if ((unsigned)sampling->what > WEIR_SAMPLE_CLIPS)
         return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…",
                               (int)sampling->what);
     if (sampling->origin == WEIR_ORIGIN_FIRST && (sampling->start_ns < 0 || sampling->end_ns < 0))
         return refuse_sampling(error, "the window starts or ends before 0");
     if (sampling->end_ns && sampling->start_ns && sampling->end_ns <= sampling->start_ns)
         return refuse_sampling(error, "the window ends before it starts");
-    if ((is_random || sampling->what == WEIR_SAMPLE_UNIFORM) && sampling->count == 0)
+    if (sampling->end_frame && sampling->end_frame <= sampling->start_frame)
+        return refuse_sampling(error, "the window ends before it starts");
+    bool is_counted = is_random || sampling->what == WEIR_SAMPLE_UNIFORM || sampling->what == WEIR_SAMPLE_CLIPS;
+    if (is_counted && sampling->count == 0)
         return refuse_sampling(error, "count is 0: set the number of frames");
     if (sampling->what == WEIR_SAMPLE_EVERY && sampling->every == 0)
         return refuse_sampling(error, "every is 0: it must be at least 1");
@@ -88,7 +114,9 @@ static int check_sampling(const weir_sampling *sampling, weir_error *error)
         return refuse_sampling(error, "set either stretch_frames or stretch_ns, not both");
     if ((sampling->stretch_ns || sampling->stretch_frames) && !is_random)
         return refuse_sampling(error, "only random frames can have stretch_frames or stretch_ns");
-    int rc = check_times(sampling, error);
+    int rc = check_clips(sampling, error);
+    if (rc == WEIR_OK)
+        rc = check_times(sampling, error);
     return rc == WEIR_OK ? check_lists(sampling, error) : rc;
 }
 
@@ -128,13 +156,16 @@ void weir__sampling_free(weir_sampling *sampling)
 
 bool weir__sampling_is_plain(const weir_sampling *sampling)
 {
-    return sampling->what == WEIR_SAMPLE_ALL && sampling->start_ns == 0 && sampling->end_ns == 0;
+    return sampling->what == WEIR_SAMPLE_ALL && sampling->start_ns == 0 && sampling->end_ns == 0 &&
+           sampling->start_frame == 0 && sampling->end_frame == 0;
 }
 
 bool weir_sampling_is_rising(const weir_sampling *sampling)
 {
     if (!sampling)
         return false;
+    if (sampling->what == WEIR_SAMPLE_CLIPS)
+        return sampling->num_clips <= 1 && sampling->clip_short != WEIR_SHORT_LOOP;
     const int64_t *values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->indices : sampling->times_ns;
     size_t num_values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->num_indices
                         : sampling->what == WEIR_SAMPLE_TIMES ? sampling->num_times
@@ -163,6 +194,8 @@ static range timeline_window(const weir_sampling *sampling, const weir_timeline 
         window.begin = weir__timeline_before(timeline, time_of(sampling, timeline, sampling->start_ns));
     if (sampling->end_ns)
         window.end = weir__timeline_before(timeline, time_of(sampling, timeline, sampling->end_ns));
+    window.begin = FFMAX(window.begin, sampling->start_frame);
+    window.end = sampling->end_frame ? FFMIN(window.end, sampling->end_frame) : window.end;
     return window;
 }
 
@@ -177,13 +210,27 @@ static int append_frame(list *chosen, uint64_t index)
     if (chosen->num == chosen->max) {
         size_t max = chosen->max ? chosen->max * 2 : 64;
         uint64_t *indices = realloc(chosen->indices, max * sizeof *indices);
-        if (!indices)
+        if (indices)
+            chosen->indices = indices;
+        bool *is_repeat = realloc(chosen->is_repeat, max * sizeof *is_repeat);
+        if (is_repeat)
+            chosen->is_repeat = is_repeat;
+        if (!indices || !is_repeat)
             return weir_error_set(chosen->error, WEIR_ENOMEM, 0, "out of memory");
-        chosen->indices = indices;
         chosen->max = max;
     }
+    chosen->is_repeat[chosen->num] = false;
     chosen->indices[chosen->num++] = index;
     return WEIR_OK;
+}
+
+/* A frame that the clip has already. */
+static int append_repeat(list *chosen, uint64_t index)
+{
+    int rc = append_frame(chosen, index);
+    if (rc == WEIR_OK)
+        chosen->is_repeat[chosen->num - 1] = true;
+    return rc;
 }
 
 /* ---- the kinds ----------------------------------------------------------------------------------------------- */
@@ -215,8 +262,12 @@ static int take_uniform(list *chosen, range window, uint32_t count)
 {
     uint64_t num_frames = window.end - window.begin;
     int rc = WEIR_OK;
-    for (uint64_t i = 0; rc == WEIR_OK && i < count; i++)
-        rc = append_frame(chosen, window.begin + (2 * i + 1) * num_frames / (2 * (uint64_t)count));
+    uint64_t last = UINT64_MAX;
+    for (uint64_t i = 0; rc == WEIR_OK && i < count; i++) {
+        uint64_t frame = window.begin + (2 * i + 1) * num_frames / (2 * (uint64_t)count);
+        rc = frame == last ? append_repeat(chosen, frame) : append_frame(chosen, frame);
+        last = frame;
+    }
     return rc;
 }
 
@@ -285,6 +336,98 @@ static int take_random(list *chosen, range stretch, uint32_t count, uint64_t *st
     }
     return rc;
 }
+
+/* ---- clips --------------------------------------------------------------------------------------------------- */
+
+/* The frame that is `step` strides after the start of frame `begin`; window.end or more = there is none. */
+static uint64_t frame_of_clip(const weir_sampling *sampling, const weir_timeline *timeline, range window,
+                              uint64_t begin, uint32_t step)
+{
+    if (!sampling->stride_ns)
+        return begin + (uint64_t)step * (sampling->stride_frames ? sampling->stride_frames : 1);
+    int64_t past_ns = step > INT64_MAX / 2 / sampling->stride_ns ? INT64_MAX / 2 : step * sampling->stride_ns;
+    int64_t time_ns = av_sat_add64(weir__timeline_ns(timeline, begin), past_ns);
+    int64_t end_ns = weir__timeline_ns(timeline, window.end);
+    if (time_ns >= end_ns - weir__timeline_tolerance_ns(timeline, window.end))
+        return window.end;
+    return weir__timeline_up_to(timeline, time_ns) - 1;
+}
+
+/* The last frame of the window at which a whole clip can start; window.begin - 1 = there is none. */
+static uint64_t last_start(const weir_sampling *sampling, const weir_timeline *timeline, range window)
+{
+    uint64_t low = window.begin, high = window.end;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (frame_of_clip(sampling, timeline, window, middle, sampling->count - 1) < window.end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+static uint64_t start_of_clip(const weir_sampling *sampling, range window, uint64_t last, uint32_t clip,
+                              uint64_t *state)
+{
+    uint64_t num_clips = sampling->num_clips ? sampling->num_clips : 1;
+    uint64_t farthest = last - window.begin;
+    switch (sampling->clip_start) {
+    case WEIR_CLIP_FIRST: break;
+    case WEIR_CLIP_CENTER: return window.begin + farthest / 2;
+    case WEIR_CLIP_RANDOM: return window.begin + weir__random_below(state, farthest + 1);
+    case WEIR_CLIP_EVEN: return window.begin + (num_clips == 1 ? farthest / 2 : clip * farthest / (num_clips - 1));
+    }
+    return window.begin;
+}
+
+static int take_clip(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, range window,
+                     uint64_t begin)
+{
+    size_t first = chosen->num;
+    int rc = WEIR_OK;
+    for (uint32_t step = 0; rc == WEIR_OK && step < sampling->count; step++) {
+        uint64_t frame = frame_of_clip(sampling, timeline, window, begin, step);
+        if (frame >= window.end)
+            break;
+        rc = append_frame(chosen, frame);
+    }
+    uint32_t num_there = (uint32_t)FFMAX(chosen->num - first, 1); /* frame `begin` at least */
+    for (uint32_t i = num_there; rc == WEIR_OK && i < sampling->count; i++) {
+        uint32_t step = sampling->clip_short == WEIR_SHORT_LOOP ? i % num_there : num_there - 1;
+        rc = append_repeat(chosen, frame_of_clip(sampling, timeline, window, begin, step));
+    }
+    return rc;
+}
+
+static int fail_short(const weir_sampling *sampling, range window, weir_error *error)
+{
+    char stride[48];
+    if (sampling->stride_ns)
+        snprintf(stride, sizeof stride, "%.9g s", (double)sampling->stride_ns / NS_PER_SECOND);
+    else
+        snprintf(stride, sizeof stride, "%" PRIu32, sampling->stride_frames ? sampling->stride_frames : 1);
+    return weir_error_set(error, WEIR_ERANGE, 0,
+                          "a clip of %" PRIu32 " frames at a stride of %s does not fit: there are %" PRIu64 " frames",
+                          sampling->count, stride, window.end - window.begin);
+}
+
+static int take_clips(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, range window,
+                      uint64_t *state)
+{
+    uint64_t last = last_start(sampling, timeline, window);
+    bool is_short = last + 1 == window.begin;
+    int rc = WEIR_OK;
+    if (is_short && sampling->clip_short == WEIR_SHORT_FAIL)
+        return fail_short(sampling, window, chosen->error);
+    for (uint32_t clip = 0; rc == WEIR_OK && clip < FFMAX(sampling->num_clips, 1); clip++) {
+        uint64_t begin = start_of_clip(sampling, window, is_short ? window.begin : last, clip, state);
+        rc = take_clip(chosen, sampling, timeline, window, begin);
+    }
+    return rc;
+}
+
+/* ---- lists --------------------------------------------------------------------------------------------------- */
 
 static int take_indices(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline)
 {
@@ -390,6 +533,7 @@ static int take_frames(list *chosen, const weir_sampling *sampling, const weir_t
     case WEIR_SAMPLE_INDICES: return take_indices(chosen, sampling, timeline);
     case WEIR_SAMPLE_TIMES: return take_times(chosen, sampling, timeline);
     case WEIR_SAMPLE_KEYFRAMES: return take_keys(chosen, timeline, window, sampling->count);
+    case WEIR_SAMPLE_CLIPS: return take_clips(chosen, sampling, timeline, window, state);
     }
     return WEIR_OK;
 }
@@ -398,7 +542,8 @@ static int take_frames(list *chosen, const weir_sampling *sampling, const weir_t
 static int fail_no_frame(const weir_sampling *sampling, const weir_timeline *timeline, weir_error *error)
 {
     bool is_after =
-        sampling->start_ns && weir__timeline_is_over(timeline, time_of(sampling, timeline, sampling->start_ns));
+        sampling->start_frame >= timeline->num_frames ||
+        (sampling->start_ns && weir__timeline_is_over(timeline, time_of(sampling, timeline, sampling->start_ns)));
     return weir_error_set(error, is_after ? WEIR_ERANGE : WEIR_ENOTFOUND, 0,
                           "no frame matches the sampling: the video has %zu frames and ends at %.3f s",
                           timeline->num_frames, seconds(weir__timeline_ns(timeline, timeline->num_frames)));
@@ -415,14 +560,17 @@ int weir__select_frames(const weir_sampling *sampling, const weir_timeline *time
         rc = fail_no_frame(sampling, timeline, error);
     if (rc != WEIR_OK) {
         free(chosen.indices);
+        free(chosen.is_repeat);
         return rc;
     }
-    *selection = (weir_selection){ .indices = chosen.indices, .num_indices = chosen.num };
+    *selection =
+        (weir_selection){ .indices = chosen.indices, .is_repeat = chosen.is_repeat, .num_indices = chosen.num };
     return WEIR_OK;
 }
 
 void weir__selection_free(weir_selection *selection)
 {
     free(selection->indices);
+    free(selection->is_repeat);
     *selection = (weir_selection){ 0 };
 }

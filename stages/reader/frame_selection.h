@@ -15,6 +15,7 @@
 /* The frames' numbers, in the order of the result. */
 typedef struct weir_selection {
     uint64_t *indices;
+    bool *is_repeat; /* of each: see weir_frames.mask */
     size_t num_indices;
 } weir_selection;
 

@@ -21,7 +21,8 @@ int weir__frame_targets_set(weir_frame_targets *targets, const weir_selection *s
     targets->num = selection->num_indices;
     targets->is_in_order = true;
     for (size_t i = 0; i < targets->num; i++) {
-        targets->all[i] = (weir_target){ .frame = selection->indices[i], .position = i };
+        targets->all[i] =
+            (weir_target){ .frame = selection->indices[i], .position = i, .is_repeat = selection->is_repeat[i] };
         targets->is_in_order &= i == 0 || selection->indices[i] >= selection->indices[i - 1];
     }
     if (!targets->is_in_order)

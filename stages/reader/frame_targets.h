@@ -14,6 +14,7 @@
 typedef struct weir_target {
     uint64_t frame;
     size_t position;
+    bool is_repeat; /* the video has too few frames: an earlier position of the clip has it, too */
     bool has_come;
 } weir_target;
 

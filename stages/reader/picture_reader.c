@@ -183,7 +183,7 @@ static int add_picture(weir_picture_reader *reader, weir_frames_builder *builder
     if (rc != WEIR_OK)
         return rc;
 
-    weir__frames_commit(builder, reader->pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : reader->pts);
+    weir__frames_commit(builder, reader->facts);
     bool is_corrupt = weir__video_is_corrupt(reader->picture);
     builder->frames->num_corrupt_frames += is_corrupt;
     reader->num_corrupt += is_corrupt;
@@ -241,7 +241,8 @@ static int put_frame(weir_picture_reader *reader, weir_error *error)
         rc = strict == WEIR_OK ? rc : strict;
     }
     if (rc == WEIR_EOF)
-        return weir__frame_filter_put(&reader->frame_filter, reader->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
+        return weir__frame_filter_put(&reader->frame_filter, reader->decoder.stream, NULL,
+                                      (weir_frame_facts){ .pts = AV_NOPTS_VALUE }, 0, error);
     if (rc != WEIR_OK)
         return rc;
 
@@ -250,9 +251,11 @@ static int put_frame(weir_picture_reader *reader, weir_error *error)
         reader->source_height = frame->height;
     }
     reader->num_frames += frames->num_repeats;
+    reader->num_copies = 0;
+    weir_frame_facts facts = { .pts = weir__frame_reader_pts(frames), .time_ns = weir__frame_reader_ns(frames) };
     int64_t start_ns = weir_clock_ns();
-    rc = weir__frame_filter_put(&reader->frame_filter, reader->decoder.stream, frame, weir__frame_reader_pts(frames),
-                                frames->num_repeats, error);
+    rc = weir__frame_filter_put(&reader->frame_filter, reader->decoder.stream, frame, facts, frames->num_repeats,
+                                error);
     reader->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
 }
@@ -270,18 +273,30 @@ static int check_picture(weir_picture_reader *reader, weir_error *error)
     return WEIR_OK;
 }
 
-/* The next picture, and its time. WEIR_EOF: no more. */
+/* How far a filter's pictures repeat others is unknown. */
+static void begin_picture(weir_picture_reader *reader, const AVFrame *picture)
+{
+    bool is_repeat =
+        !reader->wanted.picture->filter && weir__frame_reader_is_repeat(&reader->frames, reader->num_copies);
+    reader->num_copies++;
+    reader->picture = picture;
+    reader->facts.mask = !is_repeat;
+    if (reader->facts.pts == AV_NOPTS_VALUE)
+        reader->facts.pts = WEIR_PTS_UNKNOWN;
+}
+
+/* The next picture, and its facts. WEIR_EOF: no more. */
 static int next_picture(weir_picture_reader *reader, weir_error *error)
 {
     for (;;) {
         const AVFrame *picture;
         int64_t start_ns = weir_clock_ns();
-        int rc = weir__frame_filter_get(&reader->frame_filter, &picture, &reader->pts, error);
+        int rc = weir__frame_filter_get(&reader->frame_filter, &picture, &reader->facts, error);
         reader->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
         if (rc == WEIR_OK)
             rc = check_picture(reader, error);
         if (rc == WEIR_OK)
-            reader->picture = picture;
+            begin_picture(reader, picture);
         if (rc == WEIR_SKIP && (rc = put_frame(reader, error)) == WEIR_OK)
             continue;
         return rc;
@@ -295,6 +310,10 @@ static int check_share(const weir_picture_reader *reader, weir_error *error)
                                                       : reader->num_frames + reader->frames.targets.num_missing;
     if (reader->num_frames == 0)
         return weir__decoder_fail_empty(&reader->decoder, "no frame: the video stream is empty or truncated", error);
+    if (reader->wanted.sampling->what == WEIR_SAMPLE_CLIPS && reader->frames.targets.num_missing > 0)
+        return weir_error_set(error, WEIR_EDATA, reader->decoder.first_averror,
+                              "%" PRIu64 " frame(s) of the clips are lost to damage",
+                              reader->frames.targets.num_missing);
     if ((double)reader->num_frames < reader->config->min_share * (double)expected)
         return weir_error_set(error, WEIR_EDATA, reader->decoder.first_averror,
                               "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
@@ -353,6 +372,8 @@ int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames
     chunk->num_errors = reader->decoder.num_errors;
     chunk->num_missing_frames = count_missing(reader, rc == WEIR_OK && reader->frame_filter.is_ended);
     chunk->first_frame = reader->num_done;
+    if (reader->wanted.sampling->what == WEIR_SAMPLE_CLIPS && !reader->wanted.chunk_frames)
+        chunk->num_clips = reader->wanted.sampling->num_clips;
     chunk->is_last_chunk = rc == WEIR_OK;
     reader->num_done += chunk->num_frames;
     chunk->cost = reader->decoder.cost;

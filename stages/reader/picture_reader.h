@@ -49,7 +49,8 @@ typedef struct weir_picture_reader {
     int source_width;        /* of the first frame */
     int source_height;
     const AVFrame *picture; /* the next one of a result; NULL = none yet */
-    int64_t pts;            /* its time */
+    weir_frame_facts facts; /* of it */
+    unsigned num_copies;    /* of the decoded frame, so far */
     uint64_t num_pictures;  /* so far, this one included */
     int width;              /* of the results; 0 = unknown yet */
     int height;

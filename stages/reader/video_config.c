@@ -37,6 +37,10 @@ int weir__video_filter_check(const weir_picture_config *picture, const weir_samp
     const char *filter = picture->filter;
     if (!filter)
         return WEIR_OK;
+    if (sampling->what == WEIR_SAMPLE_CLIPS)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "filter \"%s\" may change the number of frames, so it cannot be combined with clips",
+                              filter);
     if (!weir_sampling_is_rising(sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
@@ -52,7 +56,7 @@ int weir__video_chunks_check(const weir_sampling *sampling, weir_error *error)
         return WEIR_OK;
     return weir_error_set(error, WEIR_EINVAL, 0,
                           "chunk_frames needs indices or times that increase, and that count either all from "
-                          "the start or all from the end");
+                          "the start or all from the end; and a single clip, without WEIR_SHORT_LOOP");
 }
 
 static int sampling_init(weir_video_config *video, weir_error *error)

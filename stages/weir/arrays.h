@@ -72,7 +72,8 @@ static inline int weir_write_npy(const weir_item *item, const char *path, weir_e
  *
  * Of a weir_collated the tensors "frames" (the batch's data), "labels" and "ids" (I64, [B]), "sizes" (I32, [B, 3]) and
  * "mask" (U8, [B, N]), "valid" (U8, [B]), and the metadata "epoch" and "names" (a JSON array as a string). Of a weir_frames
- * "frames", in the frames' shape, and "pts" (I64, [N]). Any thread.
+ * "frames", in the frames' shape, "pts" and "times_ns" (I64, [N]) and "mask" (U8, [N]). With an axis of K clips, N becomes K, N.
+ * Any thread.
  * WEIR_OK, or the failure with *error (may be NULL) filled and no file: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL
  * (NULL, another type of item, or the path is another file), WEIR_EUNSUPPORTED (in memory of a device), WEIR_EACCESS, WEIR_EIO,
  * WEIR_ENOMEM.
@@ -91,10 +92,11 @@ typedef enum weir_part {
     WEIR_PART_LABELS, /* int64, [B] */
     WEIR_PART_IDS,    /* int64, [B] */
     WEIR_PART_SIZES,  /* int32, [B, 3] */
-    WEIR_PART_MASK,   /* uint8, [B, N] */
+    WEIR_PART_MASK,   /* uint8, [B, N], with clips [B, K, N]; also of frames: [N], with clips [K, N] */
     WEIR_PART_VALID,  /* uint8, [B] */
     /* of frames */
-    WEIR_PART_PTS, /* int64, [N], in units of weir_frames.time_base_num / time_base_den seconds */
+    WEIR_PART_PTS, /* int64, [N], in units of weir_frames.time_base_num / time_base_den seconds; with clips [K, N] */
+    WEIR_PART_TIMES, /* int64, the same shape: weir_frames.times_ns */
 } weir_part;
 
 /*

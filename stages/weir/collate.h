@@ -12,8 +12,8 @@
  * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
  * id, not on the rank, the batch or the number of threads.
  *
- * A task fails, and its clip is dropped, with WEIR_EUNSUPPORTED (YUV420P, or values in memory of a device), WEIR_EINVAL (another
- * number of channels than the batch has, or frames smaller than the crop) or WEIR_ENOMEM.
+ * A task fails, and its item is dropped, with WEIR_EUNSUPPORTED (YUV420P, or values in memory of a device), WEIR_EINVAL (another
+ * number of channels or of clips (weir_frames.num_clips) than the batch has, or frames smaller than the crop) or WEIR_ENOMEM.
  */
 #ifndef WEIR_COLLATE_H
 #define WEIR_COLLATE_H
@@ -39,8 +39,9 @@ typedef enum weir_dtype {
     WEIR_DTYPE_FLOAT32,
 } weir_dtype;
 
-/* B clips, N frames, height, width, C channels. It may differ from the frames' layout (weir_video_config.layout), but
-   conversion is fastest if the channels are in the same place: NHWC to NHWC, NCHW to the others. */
+/* B items, N frames, height, width, C channels. It may differ from the frames' layout (weir_video_config.layout), but
+   conversion is fastest if the channels are in the same place: NHWC to NHWC, NCHW to the others. If the frames have an axis of K
+   clips (weir_frames.num_clips), it comes second: [B, K, N, H, W, C]; N is then the number of frames of a clip. */
 typedef enum weir_collate_layout {
     WEIR_COLLATE_NHWC = 0,    /* [B, N, H, W, C] */
     WEIR_COLLATE_NCHW,        /* [B, N, C, H, W]: time first */
@@ -87,15 +88,18 @@ typedef struct weir_collated {
     size_t data_bytes;
     weir_dtype dtype;
     weir_collate_layout layout;
-    int64_t shape[5]; /* as the layout says */
+    int64_t shape[6]; /* as the layout says */
+    int num_dims;     /* 5, or with clips 6 */
 
-    size_t num_items; /* B */
-    int64_t *labels;  /* [B] weir_entry.class_id; -1 = unknown */
-    int64_t *ids;     /* [B] weir_entry.number; of other items weir_item.seq */
-    int32_t *sizes;   /* [B, 3] frames, height and width without padding */
-    uint8_t *mask;    /* [B, N] 1 = a frame, 0 = padding */
-    char **names;     /* [B] the items' labels */
-    uint64_t epoch;   /* of the last item */
+    size_t num_items;   /* B */
+    int64_t *labels;    /* [B] weir_entry.class_id; -1 = unknown */
+    int64_t *ids;       /* [B] weir_entry.number; of other items weir_item.seq */
+    int64_t num_frames; /* of each item, padding and all clips included */
+    uint32_t num_clips; /* K; 0 = there is no axis of clips */
+    int32_t *sizes;     /* [B, 3] frames, height and width without padding */
+    uint8_t *mask;      /* [B, num_frames] 1 = a frame, 0 = padding, or a repeat as in weir_frames.mask */
+    char **names;       /* [B] the items' labels */
+    uint64_t epoch;     /* of the last item */
 
     struct weir_block *block; /* internal: do not change */
 

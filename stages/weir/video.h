@@ -82,7 +82,32 @@ typedef enum weir_sample {
     WEIR_SAMPLE_INDICES,   /* the frames with these numbers */
     WEIR_SAMPLE_TIMES,     /* the frames that are shown at these times */
     WEIR_SAMPLE_KEYFRAMES, /* those that the container or the stream marks as keyframes */
+    /* Clips of `count` frames at a stride: for training. See num_clips and the fields after it */
+    WEIR_SAMPLE_CLIPS,
 } weir_sample;
+
+/*
+ * CLIPS: where clips start. A clip of `count` frames at a stride of k frames spans s = (count - 1) × k + 1 frames. In a window of n
+ * frames it can start at frames 0 to m = n - s of the window; if n < s, only at 0. A stride in time counts likewise: m is the last
+ * frame after which the window lasts longer than (count - 1) × stride_ns.
+ */
+typedef enum weir_clip_start {
+    WEIR_CLIP_FIRST = 0, /* at frame 0: of the window, so any start can be set. Only one clip */
+    WEIR_CLIP_CENTER,    /* at frame m / 2, rounded down. Only one clip */
+    /* Each clip starts at a random frame from 0 to m. All are equally likely; only weir_video_config.seed, the epoch and the
+       item's number determine them. Clips may overlap, and are in the order in which they were drawn */
+    WEIR_CLIP_RANDOM,
+    /* Clip i of c starts at frame i × m / (c - 1), rounded down: the first one at 0, the last one at m. A single one is in the
+       centre */
+    WEIR_CLIP_EVEN,
+} weir_clip_start;
+
+/* CLIPS: what a clip is filled with where the window has too few frames. */
+typedef enum weir_clip_short {
+    WEIR_SHORT_LAST = 0, /* its last frame, again and again */
+    WEIR_SHORT_LOOP,     /* its frames, from the first one on */
+    WEIR_SHORT_FAIL,     /* the item fails with WEIR_ERANGE, and the message says how many frames a clip needs */
+} weir_clip_short;
 
 /* TIMES: which frame a time means. */
 typedef enum weir_time_match {
@@ -111,11 +136,14 @@ typedef enum weir_time_origin {
 typedef struct weir_sampling {
     weir_sample what; /* (default WEIR_SAMPLE_ALL) */
 
-    /* The window: only frames with start_ns <= time < end_ns count. Not with INDICES and TIMES. */
+    /* The window: only frames with start_ns <= time < end_ns count, and start_frame <= number < end_frame. Not with INDICES and
+       TIMES. */
     int64_t start_ns;
     int64_t end_ns; /* (0 = the end of the video) */
+    uint64_t start_frame;
+    uint64_t end_frame; /* (0 = the end of the video) */
 
-    /* UNIFORM, RANDOM: the number of frames. ALL, EVERY, RATE, KEYFRAMES: only the first `count` frames (0 = all). For the
+    /* UNIFORM, RANDOM: the number of frames. CLIPS: the number of frames of each clip. ALL, EVERY, RATE, KEYFRAMES: only the first `count` frames (0 = all). For the
        first frames of ALL, the rest of the file is not read. There, a later frame replaces one lost to damage only if the
        container does not show which one is missing. */
     uint32_t count;
@@ -138,10 +166,18 @@ typedef struct weir_sampling {
     weir_time_outside outside; /* TIMES (default WEIR_OUTSIDE_NEAR) */
     int64_t tolerance_ns;      /* WEIR_MATCH_EXACT (0 = only the rounding of the stored times) */
     weir_time_origin origin;   /* of TIMES and of the window (default WEIR_ORIGIN_FIRST) */
+
+    /* CLIPS. The result has an axis of clips: weir_frames.num_clips. All clips have `count` frames: if one is lost to damage, the
+       item fails with WEIR_EDATA. A frame that is in several clips is decoded once. Not with a filter. */
+    uint32_t num_clips;         /* (0 = one, and the result has no axis of clips) */
+    uint32_t stride_frames;     /* from one frame of a clip to the next (0 = 1, unless stride_ns is set) */
+    int64_t stride_ns;          /* or in time: frame i is the one shown i × stride_ns after the start of frame 0 */
+    weir_clip_start clip_start; /* (default WEIR_CLIP_FIRST) */
+    weir_clip_short clip_short; /* (default WEIR_SHORT_LAST) */
 } weir_sampling;
 
 /* Whether the result is always in presentation order, for every length of the video. It is not if a list decreases, or mixes
-   indices from the start and from the end. Chunks and filters need presentation order. */
+   indices from the start and from the end; if there are several clips, or one is filled by WEIR_SHORT_LOOP. Chunks and filters need presentation order. */
 WEIR_API bool weir_sampling_is_rising(const weir_sampling *sampling);
 
 /* How damage within a file is treated. Tolerant: it is counted in the result, and the item fails only if no frame is
@@ -207,7 +243,14 @@ typedef struct weir_frames {
     int32_t matrix;  /* of the last frame's YUV: H.273's MatrixCoefficients; 2 = unspecified, treated as BT.601 */
     bool full_range; /* the last frame's luma uses 0 to 255, not 16 to 235 */
 
-    int64_t *pts; /* of each frame, in units of time_base_num / time_base_den seconds */
+    int64_t *pts; /* of each frame as the stream stores it, in units of time_base_num / time_base_den seconds */
+    /* Of each frame, from the video's first frame: the clock that windows and weir_sampling.times_ns use. Frames without a stored
+       time follow each other at the average rate. */
+    int64_t *times_ns;
+    /* Of each frame: 0 = it repeats an earlier one of its clip, because the video has too few (CLIPS, UNIFORM, RANDOM); else 1. */
+    uint8_t *mask;
+    /* CLIPS with weir_sampling.num_clips: data is [num_clips][num_frames / num_clips] frames (0 = there is no axis of clips). */
+    uint32_t num_clips;
     int32_t time_base_num;
     int32_t time_base_den;
 

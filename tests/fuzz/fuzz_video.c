@@ -117,7 +117,7 @@ static void read_options(weir_video_config *config, weir_picture_config *picture
                                    .picture = picture,
                                    .picture_size = sizeof *picture,
                                    .max_bytes = 1 << 24,
-                                   .sampling = { .what = (weir_sample)(bytes[0] % 8) },
+                                   .sampling = { .what = (weir_sample)(bytes[0] % (WEIR_SAMPLE_CLIPS + 1)) },
                                    .seed = bytes[4],
                                    .damage = (weir_damage)(bytes[0] >> 7),
                                    .min_share = bytes[10] % 4 / 4.0,
@@ -141,6 +141,13 @@ static void read_options(weir_video_config *config, weir_picture_config *picture
         sampling->stretch_frames = bytes[8] % 2 ? bytes[9] : 0;
         sampling->stretch_ns = bytes[8] % 2 ? 0 : bytes[9] * (WEIR_SECOND / 128);
         break;
+    case WEIR_SAMPLE_CLIPS:
+        sampling->clip_start = (weir_clip_start)(bytes[8] % 4);
+        sampling->clip_short = (weir_clip_short)(bytes[8] / 4 % 3);
+        sampling->num_clips = bytes[8] / 16 % 4;
+        sampling->stride_frames = bytes[9] % 2 ? bytes[9] / 2 : 0;
+        sampling->stride_ns = bytes[9] % 2 ? 0 : bytes[9] * (WEIR_SECOND / 128);
+        break;
     default: break;
     }
 }
@@ -156,7 +163,9 @@ static void check_result(const weir_frames *frames)
     for (size_t i = 0; i < frames->num_frames * frames->frame_bytes; i += 61)
         sum += frames->data[i];
     for (size_t i = 0; i < frames->num_frames; i++)
-        sum += (uint64_t)frames->pts[i];
+        sum += (uint64_t)frames->pts[i] + (uint64_t)frames->times_ns[i] + frames->mask[i];
+    if (frames->num_clips && frames->num_frames % frames->num_clips)
+        abort(); /* all clips have the same number of frames */
 }
 
 static void run_stage(void *worker, char *path)

@@ -345,15 +345,30 @@ static bool take_letters(reader *r)
     return true;
 }
 
+/* Is one of these options given? Otherwise tells that. */
+static bool has_needed(const reader *r, const option_row *row)
+{
+    char names[128] = "";
+    for (const char *name = row->needs; name && *name; name += strspn(name, " ")) {
+        size_t length = strcspn(name, " ");
+        if (is_given(r, name, length))
+            return true;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s--%.*s", used ? " or " : "", (int)length, name);
+        name += length;
+    }
+    if (row->needs)
+        snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: only with %s", row->name, names);
+    return !row->needs;
+}
+
 /* Whether each option that was given has an effect beside the others. */
 static bool check_given(const reader *r)
 {
     for (size_t i = 0; i < r->num_given; i++) {
         const option_row *row = r->given[i];
-        if (row->needs && !is_given(r, row->needs, strlen(row->needs))) {
-            snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: only with --%s", row->name, row->needs);
+        if (!has_needed(r, row))
             return false;
-        }
         for (const char *other = row->excludes; other && *other; other += strspn(other, " ")) {
             size_t length = strcspn(other, " ");
             if (is_given(r, other, length)) {

@@ -37,7 +37,7 @@ typedef struct option_row {
     size_t offset;              /* of the value in the settings */
     const char *const *choices; /* for option_choice: the words, NULL at the end */
     uint64_t max;               /* the largest value of a number (0 = 10^9) */
-    const char *needs;          /* the option without which this one has no effect; NULL = none */
+    const char *needs;          /* names of options: without one of them this one has no effect; NULL = none */
     const char *excludes;       /* the options that contradict it, separated by spaces; NULL = none */
     const char *unclear; /* refuses an abbreviation that could mean something else, with this text; NULL = not */
     const char *help;    /* one sentence, lower case, no full stop */

@@ -167,6 +167,19 @@ static bool parse_stretch(const char *text, void *value)
     return is_number;
 }
 
+/* "4", "0.2s", "40ms": a number without a unit counts frames */
+static bool parse_stride(const char *text, void *value)
+{
+    sampling_length *stride = value;
+    uint64_t frames = 0;
+    *stride = (sampling_length){ 0 };
+    if (option_parse_number(text, UINT32_MAX, &frames)) {
+        stride->frames = (uint32_t)frames;
+        return frames > 0;
+    }
+    return *text && !strchr("0123456789.", text[strlen(text) - 1]) && parse_time(text, &stride->ns) && stride->ns > 0;
+}
+
 static bool parse_span(const char *text, void *value)
 {
     return parse_time(text, value);
@@ -187,12 +200,18 @@ const option_kind sampling_window = { .parse = parse_window,
 const option_kind sampling_stretch = { .parse = parse_stretch,
                                        .wanted =
                                            "a number of frames, such as 32f, or a time span, such as 2s or 500ms" };
+const option_kind sampling_stride = {
+    .parse = parse_stride,
+    .wanted = "a number of frames, such as 4, or a time span with its unit, such as 0.2s or 40ms"
+};
 const option_kind sampling_span = { .parse = parse_span, .wanted = "a time span, such as 0.0001 or 5ms" };
 const option_kind sampling_seed = { .parse = parse_seed, .wanted = "a whole number" };
 
 const char *const sampling_match_names[] = { "shown", "nearest", "exact", NULL };
 const char *const sampling_outside_names[] = { "near", "clamp", "fail", NULL };
 const char *const sampling_origin_names[] = { "first", "stream", NULL };
+const char *const sampling_clip_start_names[] = { "first", "center", "random", "even", NULL };
+const char *const sampling_clip_short_names[] = { "last", "loop", "fail", NULL };
 
 /* -- all options together */
 
@@ -204,13 +223,14 @@ weir_sampling sampling_choose(const sampling_settings *settings)
                        : settings->rate.num           ? WEIR_SAMPLE_RATE
                        : settings->count              ? WEIR_SAMPLE_UNIFORM
                        : settings->random             ? WEIR_SAMPLE_RANDOM
+                       : settings->clip               ? WEIR_SAMPLE_CLIPS
                        : settings->keyframes          ? WEIR_SAMPLE_KEYFRAMES
                                                       : WEIR_SAMPLE_ALL;
     return (weir_sampling){
         .what = what,
         .start_ns = settings->window.start_ns,
         .end_ns = settings->window.end_ns,
-        .count = (uint32_t)(settings->first + settings->count + settings->random), /* one of them */
+        .count = (uint32_t)(settings->first + settings->count + settings->random + settings->clip), /* one of them */
         .every = (uint32_t)settings->every,
         .rate_num = settings->rate.num,
         .rate_den = settings->rate.den,
@@ -224,6 +244,11 @@ weir_sampling sampling_choose(const sampling_settings *settings)
         .outside = (weir_time_outside)settings->outside,
         .tolerance_ns = settings->tolerance_ns,
         .origin = (weir_time_origin)settings->origin,
+        .num_clips = settings->num_clips,
+        .stride_frames = settings->stride.frames,
+        .stride_ns = settings->stride.ns,
+        .clip_start = (weir_clip_start)settings->clip_start,
+        .clip_short = (weir_clip_short)settings->clip_short,
     };
 }
 

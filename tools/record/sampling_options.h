@@ -42,6 +42,11 @@ typedef struct sampling_settings {
     int64_t count;
     int64_t random;
     bool keyframes;
+    int64_t clip; /* frames */
+    uint32_t num_clips;
+    sampling_length stride;
+    int clip_start; /* weir_clip_start */
+    int clip_short; /* weir_clip_short */
 
     sampling_range window;
     int64_t first;
@@ -54,12 +59,15 @@ extern const option_kind sampling_indices; /* sampling_list */
 extern const option_kind sampling_rate;    /* sampling_ratio */
 extern const option_kind sampling_window;  /* sampling_range */
 extern const option_kind sampling_stretch; /* sampling_length */
+extern const option_kind sampling_stride;  /* sampling_length */
 extern const option_kind sampling_span;    /* int64_t, ns */
 extern const option_kind sampling_seed;    /* uint64_t */
 
-extern const char *const sampling_match_names[];   /* as weir_time_match */
-extern const char *const sampling_outside_names[]; /* as weir_time_outside */
-extern const char *const sampling_origin_names[];  /* as weir_time_origin */
+extern const char *const sampling_match_names[];      /* as weir_time_match */
+extern const char *const sampling_outside_names[];    /* as weir_time_outside */
+extern const char *const sampling_origin_names[];     /* as weir_time_origin */
+extern const char *const sampling_clip_start_names[]; /* as weir_clip_start */
+extern const char *const sampling_clip_short_names[]; /* as weir_clip_short */
 
 /* Its lists belong to the settings. The rows of the options exclude those that contradict each other. */
 weir_sampling sampling_choose(const sampling_settings *settings);
