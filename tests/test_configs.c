@@ -147,6 +147,8 @@ static const struct {
     { &weir__decoder_fields, "lowres", 0, 3 },
     { &weir__picture_fields, "width", 0, 32767 },
     { &weir__picture_fields, "height", 0, 32767 },
+    { &weir__picture_fields, "longest", 0, 32767 },
+    { &weir__picture_fields, "shortest", 0, 32767 },
     { &weir__picture_fields, "resize", WEIR_RESIZE_PAD, WEIR_RESIZE_CROP },
     { &weir__picture_fields, "pixel", WEIR_PIXEL_RGB24, WEIR_PIXEL_YUV420P },
     { &weir__picture_fields, "layout", WEIR_LAYOUT_NHWC, WEIR_LAYOUT_NCHW },

@@ -352,7 +352,7 @@ TEST_CASE(info_tells_what_the_file_is)
     frames(&program, clip, "--width 80 --pix-fmt gray8 --layout nchw");
     assert_int_equal(program.status, 0);
     assert_says(program.out, "codec      mpeg4, video stream 1 (FFmpeg's stream 0)");
-    assert_says(program.out, "160x120 in the file, 80x120 here");
+    assert_says(program.out, "160x120 in the file, 80x60 here");
     assert_says(program.out, "gray8, nchw");
     assert_says(program.out, "frames     10, 96000 bytes");
     assert_says(program.out, "damage     0 packets");

@@ -897,6 +897,111 @@ TEST_CASE(what_is_measured_is_the_size_of_the_result)
     }
 }
 
+/* The size of the gray picture that ffmpeg's filter makes, where one of its sides is known. 1 = ffmpeg would round it to 0, and
+   refuses that. */
+static uint32_t referee_side(const char *path, const char *scale, uint32_t known_side)
+{
+    static uint8_t bytes[1 << 20];
+    char command[512];
+    snprintf(command, sizeof command,
+             "ffmpeg -nostdin -v quiet -i '%s' -vf scale=%s -frames:v 1 -f rawvideo -pix_fmt gray -", path, scale);
+    FILE *stream = popen(command, "r");
+    assert_non_null(stream);
+    size_t num_bytes = fread(bytes, 1, sizeof bytes, stream);
+    if (pclose(stream) != 0)
+        return 1;
+    assert_int_equal(num_bytes % known_side, 0);
+    return (uint32_t)(num_bytes / known_side);
+}
+
+static void check_size(const char *path, weir_picture_config picture, uint32_t width, uint32_t height)
+{
+    weir_sampling one = { .what = WEIR_SAMPLE_UNIFORM, .count = 1 };
+    weir_picture_config stretched = {
+        .width = width, .height = height, .resize = WEIR_RESIZE_STRETCH, .scaler = picture.scaler
+    };
+    for (weir_resize resize = WEIR_RESIZE_PAD; resize <= WEIR_RESIZE_CROP; resize++) {
+        weir_video_reader *reader = reader_of_path(path);
+        weir_frames_size size = { 0 };
+        weir_frames *frames = NULL, *expected = stage_frames(path, &one, &stretched);
+        picture.resize = resize;
+        assert_int_equal(
+            weir_video_reader_measure(reader, &one, sizeof one, &picture, sizeof picture, &size, sizeof size, NULL),
+            WEIR_OK);
+        assert_int_equal(size.width, width);
+        assert_int_equal(size.height, height);
+        assert_int_equal(weir_video_reader_frames(reader, &one, sizeof one, &picture, sizeof picture, &frames, NULL),
+                         WEIR_OK);
+        assert_same(frames, expected); /* without a border, whatever is rounded */
+        weir_frames_free(frames);
+        weir_frames_free(expected);
+        weir_video_reader_free(reader);
+    }
+}
+
+/* Sources that are wide, high, square, and turned by 90 degrees; every way to set one side. */
+TEST_CASE(the_aspect_is_kept_where_one_side_is_set)
+{
+    static const uint32_t sources[][2] = { { 178, 100 }, { 101, 99 }, { 64, 64 }, { 60, 202 } };
+    static const uint32_t sides[] = { 1, 7, 50, 101, 320 };
+    for (size_t i = 0; i < LENGTH(sources); i++) {
+        char name[64], arguments[256];
+        snprintf(name, sizeof name, "sides_%u.mp4", (unsigned)i);
+        snprintf(arguments, sizeof arguments, "-f lavfi -i testsrc2=s=%ux%u:d=0.2:r=10 -c:v mpeg4 -q:v 3",
+                 sources[i][0], sources[i][1]);
+        const char *path = clips_make(name, arguments);
+        if (!path)
+            return;
+        snprintf(name, sizeof name, "sides_turned_%u.mp4", (unsigned)i);
+        const char *turned = i % 2 ? clips_rotate(path, name, (clips_matrix){ 0, 1, -1, 0 }) : NULL;
+        bool is_wide = turned ? sources[i][1] >= sources[i][0] : sources[i][0] >= sources[i][1];
+        path = turned ? turned : path;
+        for (size_t j = 0; j < LENGTH(sides); j++) {
+            char scale[32];
+            uint32_t side = sides[j];
+            snprintf(scale, sizeof scale, "%u:-1", side);
+            uint32_t height = referee_side(path, scale, side);
+            snprintf(scale, sizeof scale, "-1:%u", side);
+            uint32_t width = referee_side(path, scale, side);
+            check_size(path, (weir_picture_config){ .width = side }, side, height);
+            check_size(path, (weir_picture_config){ .height = side }, width, side);
+            check_size(path, (weir_picture_config){ .longest = side }, is_wide ? side : width,
+                       is_wide ? height : side);
+            check_size(path, (weir_picture_config){ .shortest = side }, is_wide ? width : side,
+                       is_wide ? side : height);
+        }
+    }
+}
+
+TEST_CASE(sides_that_contradict_each_other_or_get_too_long_are_refused)
+{
+    const char *path = clips_make("thin.mp4", "-f lavfi -i testsrc2=s=320x2:d=0.2:r=10 -c:v mpeg4");
+    static const weir_picture_config wrong[] = { { .longest = 5, .shortest = 5 },
+                                                 { .longest = 5, .width = 5 },
+                                                 { .shortest = 5, .height = 5 } };
+    weir_sampling one = { .what = WEIR_SAMPLE_UNIFORM, .count = 1 };
+    weir_frames *frames = NULL;
+    weir_error error = { 0 };
+    if (!path)
+        return;
+    weir_video_reader *reader = reader_of_path(path);
+    for (size_t i = 0; i < LENGTH(wrong); i++)
+        assert_int_equal(
+            weir_video_reader_frames(reader, &one, sizeof one, &wrong[i], sizeof wrong[i], &frames, &error),
+            WEIR_EINVAL);
+    const weir_picture_config high = { .height = 300 }; /* 160 times as wide */
+    error = (weir_error){ 0 };
+    assert_int_equal(weir_video_reader_frames(reader, &one, sizeof one, &high, sizeof high, &frames, &error),
+                     WEIR_ELIMIT);
+    if (!strstr(error.message, "a picture of 320x2 would become 48000x300"))
+        fail_msg("%s", error.message);
+    weir_frames_size size;
+    assert_int_equal(
+        weir_video_reader_measure(reader, &one, sizeof one, &high, sizeof high, &size, sizeof size, &error),
+        WEIR_ELIMIT);
+    weir_video_reader_free(reader);
+}
+
 TEST_CASE(what_a_filter_gives_cannot_be_measured)
 {
     const char *path = make_clip(0);

@@ -8,6 +8,8 @@
 #define PICTURE_FIELDS(FIELD, type) \
     FIELD(type, width, UNSIGNED, 0, INT16_MAX) \
     FIELD(type, height, UNSIGNED, 0, INT16_MAX) \
+    FIELD(type, longest, UNSIGNED, 0, INT16_MAX) \
+    FIELD(type, shortest, UNSIGNED, 0, INT16_MAX) \
     FIELD(type, resize, ENUM, "WEIR_RESIZE_…", WEIR_RESIZE_CROP) \
     FIELD(type, pixel, ENUM, "WEIR_PIXEL_…", WEIR_PIXEL_YUV420P) \
     FIELD(type, layout, ENUM, "WEIR_LAYOUT_…", WEIR_LAYOUT_NCHW) \
@@ -24,6 +26,11 @@ int weir__picture_config_own(const weir_picture_config **picture, size_t *pictur
     if (rc != WEIR_OK)
         return rc;
     weir_picture_config *own = copy;
+    if ((own->longest && own->shortest) || ((own->longest || own->shortest) && (own->width || own->height))) {
+        weir__config_free(&weir__picture_fields, own);
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "picture: set width and height, or one of width, height, longest and shortest");
+    }
     if (own->filter && !own->filter[0]) {
         free((void *)(uintptr_t)own->filter);
         own->filter = NULL;

@@ -151,8 +151,10 @@ static int make_result(image_worker *worker, const weir_picture_config *wanted, 
     if (rc != WEIR_OK)
         return rc;
 
-    int width = wanted->width ? (int)wanted->width : picture->width;
-    int height = wanted->height ? (int)wanted->height : picture->height;
+    int width, height;
+    rc = weir__scaler_size(wanted, picture->width, picture->height, &width, &height, error);
+    if (rc != WEIR_OK)
+        return rc;
     weir__scaler_set(&worker->scaler, wanted, width, height);
     rc = weir__frames_begin(&builder, wanted, (uint32_t)width, (uint32_t)height, 1, error);
     if (rc == WEIR_OK)

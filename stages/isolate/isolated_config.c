@@ -186,6 +186,8 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
         return (isolated_shape){ true,
                                  .width = video->picture->width,
                                  .height = video->picture->height,
+                                 .longest = video->picture->longest,
+                                 .shortest = video->picture->shortest,
                                  .chunk_frames = video->chunk_frames,
                                  .max_frames = video->max_frames,
                                  .max_bytes = video->max_bytes,
@@ -200,6 +202,8 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
         return (isolated_shape){ true,
                                  .width = image->picture->width,
                                  .height = image->picture->height,
+                                 .longest = image->picture->longest,
+                                 .shortest = image->picture->shortest,
                                  .max_frames = 1,
                                  .pixel = image->picture->pixel,
                                  .layout = image->picture->layout };
@@ -232,6 +236,10 @@ static const char *find_wrong_frames(const isolated_shape *shape, const weir_fra
                                      bool is_more)
 {
     uint64_t num_all = num_before + frames->num_frames;
+    bool is_wide = frames->width >= frames->height;
+    if (differs(shape->longest, is_wide ? frames->width : frames->height) ||
+        differs(shape->shortest, is_wide ? frames->height : frames->width))
+        return "frames.width";
     if (differs(shape->width, frames->width))
         return "frames.width";
     if (differs(shape->height, frames->height))

@@ -26,7 +26,7 @@ void *weir__isolated_get_config(isolated_message *message, const weir_op *op);
    depends on the file. */
 typedef struct isolated_shape {
     bool is_own; /* false = an operation of a user: all that its config means is unknown */
-    uint32_t width, height;
+    uint32_t width, height, longest, shortest;
     uint32_t chunk_frames;
     uint64_t max_frames, max_bytes;
     uint32_t num_clips;  /* of a result; 0 = no axis of clips */

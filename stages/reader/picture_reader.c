@@ -83,16 +83,20 @@ int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_req
     return weir__frame_reader_select(&reader->frames, wanted->number, error);
 }
 
-void weir__picture_reader_size(const weir_picture_reader *reader, uint32_t *width, uint32_t *height)
+int weir__picture_reader_size(const weir_picture_reader *reader, int *width, int *height, weir_error *error)
 {
     const weir_picture_config *picture = reader->wanted.picture;
     const AVStream *stream = reader->decoder.stream;
     int lowres = reader->decoder.codec->lowres;
     bool is_turned = !picture->no_autorotate && weir__rotation_of_stream(stream).transposed;
-    uint32_t coded_width = (uint32_t)AV_CEIL_RSHIFT(FFMAX(stream->codecpar->width, 0), lowres);
-    uint32_t coded_height = (uint32_t)AV_CEIL_RSHIFT(FFMAX(stream->codecpar->height, 0), lowres);
-    *width = picture->width ? picture->width : is_turned ? coded_height : coded_width;
-    *height = picture->height ? picture->height : is_turned ? coded_width : coded_height;
+    int coded_width = AV_CEIL_RSHIFT(FFMAX(stream->codecpar->width, 0), lowres);
+    int coded_height = AV_CEIL_RSHIFT(FFMAX(stream->codecpar->height, 0), lowres);
+    *width = (int)picture->width;
+    *height = (int)picture->height;
+    if ((picture->width && picture->height) || coded_width == 0 || coded_height == 0)
+        return WEIR_OK;
+    return weir__scaler_size(picture, is_turned ? coded_height : coded_width, is_turned ? coded_width : coded_height,
+                             width, height, error);
 }
 
 void weir__picture_reader_close(weir_picture_reader *reader)
@@ -137,13 +141,15 @@ static uint64_t expected_frames(const weir_picture_reader *reader)
 static int begin_frames(weir_picture_reader *reader, weir_frames_builder *builder, weir_error *error)
 {
     const weir_picture_config *wanted = reader->wanted.picture;
-    if (reader->width == 0) {
-        reader->width = wanted->width ? (int)wanted->width : reader->picture->width;
-        reader->height = wanted->height ? (int)wanted->height : reader->picture->height;
-    }
+    int rc = WEIR_OK;
+    if (reader->width == 0)
+        rc = weir__scaler_size(wanted, reader->picture->width, reader->picture->height, &reader->width,
+                               &reader->height, error);
+    if (rc != WEIR_OK)
+        return rc;
     weir__scaler_set(&reader->scaler, wanted, reader->width, reader->height);
-    int rc = weir__frames_begin(builder, wanted, (uint32_t)reader->width, (uint32_t)reader->height,
-                                expected_frames(reader), error);
+    rc = weir__frames_begin(builder, wanted, (uint32_t)reader->width, (uint32_t)reader->height,
+                            expected_frames(reader), error);
     if (rc == WEIR_OK)
         weir__video_describe(&reader->decoder, reader->source_width, reader->source_height, builder->frames);
     return rc;

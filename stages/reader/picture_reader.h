@@ -78,8 +78,9 @@ int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_req
    failure with *error filled, which ends the request. */
 int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames, weir_error *error);
 
-/* The size of the pictures of the request, as far as the header tells it; 0 × 0 = it does not. */
-void weir__picture_reader_size(const weir_picture_reader *reader, uint32_t *width, uint32_t *height);
+/* The size of the pictures of the request, as far as the header tells it; 0 × 0 = it does not. WEIR_OK, or WEIR_ELIMIT with
+   *error filled. */
+int weir__picture_reader_size(const weir_picture_reader *reader, int *width, int *height, weir_error *error);
 
 /* Ends the request, and closes the file. Also if it is closed. What decoder.input keeps for opening a file again stays: see
    weir__input_forget(). */

@@ -398,8 +398,14 @@ static int select_all(const weir_video_reader *reader, reader_request *own, weir
 static int measure_request(const weir_video_reader *reader, weir_frames_size *size, weir_error *error)
 {
     const weir_picture_config *picture = reader->reader.wanted.picture;
-    *size = (weir_frames_size){ .num_frames = reader->reader.frames.targets.num };
-    weir__picture_reader_size(&reader->reader, &size->width, &size->height);
+    *size = (weir_frames_size){ .num_frames = reader->reader.frames.targets.num,
+                                .num_clips = reader->reader.wanted.sampling->num_clips };
+    int width, height;
+    int rc = weir__picture_reader_size(&reader->reader, &width, &height, error);
+    if (rc != WEIR_OK)
+        return rc;
+    size->width = (uint32_t)width;
+    size->height = (uint32_t)height;
     if (size->width == 0 || size->height == 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the header does not say the size of the pictures: set a width and a height");

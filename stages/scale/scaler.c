@@ -1,6 +1,9 @@
 /* Fitting, placing, padding, and the choice of the scaler. */
 #include "stages/scale/scaler.h"
 
+#include <inttypes.h>
+#include <limits.h>
+
 #include <libavutil/mathematics.h>
 #include <libavutil/pixdesc.h>
 #include <math.h>
@@ -11,6 +14,40 @@
 static int clamp_pixels(int64_t pixels)
 {
     return pixels < 1 ? 1 : pixels > INT16_MAX ? INT16_MAX : (int)pixels;
+}
+
+/* The other side of a picture with that aspect; at least 1. */
+static int64_t other_side(int64_t side, int source_side, int source_other)
+{
+    return FFMAX(av_rescale(side, source_other, source_side), 1);
+}
+
+int weir__scaler_size(const weir_picture_config *picture, int source_width, int source_height, int *width,
+                      int *height, weir_error *error)
+{
+    bool is_wide = source_width >= source_height;
+    int64_t wide = picture->width, high = picture->height;
+    if (picture->longest || picture->shortest) {
+        bool sets_width = picture->longest ? is_wide : !is_wide;
+        wide = sets_width ? picture->longest + picture->shortest : 0;
+        high = sets_width ? 0 : picture->longest + picture->shortest;
+    }
+    if (wide && !high)
+        high = other_side(wide, source_width, source_height);
+    else if (high && !wide)
+        wide = other_side(high, source_height, source_width);
+    else if (!wide)
+        wide = source_width, high = source_height;
+    *width = (int)FFMIN(wide, INT_MAX);
+    *height = (int)FFMIN(high, INT_MAX);
+    bool is_derived = !picture->width || !picture->height;
+    bool is_asked = picture->width || picture->height || picture->longest || picture->shortest;
+    if (!is_derived || !is_asked || (wide <= INT16_MAX && high <= INT16_MAX))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ELIMIT, 0,
+                          "a picture of %dx%d would become %" PRId64 "x%" PRId64
+                          ": no side may be longer than %d; set width and height",
+                          source_width, source_height, wide, high, INT16_MAX);
 }
 
 weir_fit weir__scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height)
@@ -232,7 +269,14 @@ void weir__scaler_reset(weir_scaler *scaler)
 
 static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
 {
-    weir_fit fit = weir__scaler_fit(scaler->picture->resize, in->width, in->height, scaler->width, scaler->height);
+    int width, height;
+    bool is_whole =
+        scaler->picture->width && scaler->picture->height; /* otherwise the size follows from the picture's */
+    bool is_kept = !is_whole &&
+                   weir__scaler_size(scaler->picture, in->width, in->height, &width, &height, NULL) == WEIR_OK &&
+                   width == scaler->width && height == scaler->height;
+    weir_fit fit = weir__scaler_fit(is_kept ? WEIR_RESIZE_STRETCH : scaler->picture->resize, in->width, in->height,
+                                    scaler->width, scaler->height);
     if (scaler->picture->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample must not be split */
         fit.x = fit.x >= 0 ? fit.x & ~1 : -(-fit.x & ~1);
         fit.y = fit.y >= 0 ? fit.y & ~1 : -(-fit.y & ~1);

@@ -86,6 +86,11 @@ typedef struct weir_scaler {
     AVFrame *source; /* a copy of the source, where it cannot be read as it is; NULL = none */
 } weir_scaler;
 
+/* The size of the result, if the first picture has that size. WEIR_OK; or WEIR_ELIMIT with *error (may be NULL) filled: a side
+   would be too long. */
+int weir__scaler_size(const weir_picture_config *picture, int source_width, int source_height, int *width,
+                      int *height, weir_error *error);
+
 /* How a picture of that size is fitted. Both sides are at least one pixel. */
 weir_fit weir__scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height);
 

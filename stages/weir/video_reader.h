@@ -150,6 +150,7 @@ WEIR_API int weir_video_reader_frames_into(weir_video_reader *reader, const weir
 /* The size of what a request would return. */
 typedef struct weir_frames_size {
     uint64_t num_frames;
+    uint32_t num_clips; /* as in weir_frames */
     uint32_t width;
     uint32_t height;
     uint32_t channels;  /* as in weir_frames */

@@ -375,7 +375,8 @@ static int run_folder(const tool_call *call)
     many->num_inputs = (size_t)call->num_words;
     many->video = settings.video;
     many->chunk_frames = 0;
-    if (!settings.video.picture.width && !settings.video.picture.height)
+    const weir_picture_config *size = &settings.video.picture;
+    if (!size->width && !size->height && !size->longest && !size->shortest)
         many->video.resize = VIDEO_RESIZE_NONE;
     if (!many->concurrency)
         many->concurrency = weir_cpu_budget();
@@ -443,7 +444,7 @@ const tool_command tool_frames = {
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random, --clip "
         "and --keyframes selects some. --window can be combined with all of these except --at and --frames, and "
         "--first with --every, --rate and --keyframes; both also work alone. Only what the selected frames need "
-        "is decoded. Without --width and --height the frames have the file's size.\n\n"
+        "is decoded. Without --width, --height, --longest and --shortest the frames have the file's size.\n\n"
         "Frames are numbered from 0, in presentation order. Times are in seconds or have a unit (250ms, 1.5m, "
         "2h); --at also accepts hours:minutes:seconds. They count from the first frame, which has time 0 "
         "whatever its timestamp is. With --origin stream, they are the file's own timestamps, which --list prints. A "

@@ -43,10 +43,9 @@ static void describe_video(const record_settings *settings, weir_picture_config 
 {
     char problem[OPTION_PROBLEM_BYTES]; /* not used: the options have been checked */
     video_configure(&settings->video, picture, video, problem);
-    if (settings->video.resize != VIDEO_RESIZE_NONE) {
-        picture->width = picture->width ? picture->width : DEFAULT_SIDE;
-        picture->height = picture->height ? picture->height : DEFAULT_SIDE;
-    }
+    bool has_size = picture->width || picture->height || picture->longest || picture->shortest;
+    if (settings->video.resize != VIDEO_RESIZE_NONE && !has_size)
+        picture->width = picture->height = DEFAULT_SIDE;
     video->chunk_frames = weir_sampling_is_rising(&video->sampling) ? settings->chunk_frames : 0;
 }
 

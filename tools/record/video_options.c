@@ -67,9 +67,13 @@ const option_row video_rows[] = {
     { ROW("seed", sampling.seed, sampling_seed), .needs = "random clip", .argument = "S",
       .help = "with --random and --clip: random seed (default 0)" },
     { ROW("width", picture.width, option_count32), .heading = "Pictures", .excludes = "audio", .argument = "W",
-      .max = VIDEO_MAX_SIDE, .help = "width of the result in pixels" },
+      .max = VIDEO_MAX_SIDE, .help = "width of the result in pixels; without --height, the aspect is kept" },
     { ROW("height", picture.height, option_count32), .excludes = "audio", .argument = "H", .max = VIDEO_MAX_SIDE,
-      .help = "height of the result in pixels" },
+      .help = "height of the result in pixels; without --width, the aspect is kept" },
+    { ROW("longest", picture.longest, option_count32), .excludes = "audio width height", .argument = "L",
+      .max = VIDEO_MAX_SIDE, .help = "the longer side of the result in pixels; the aspect is kept" },
+    { ROW("shortest", picture.shortest, option_count32), .excludes = "audio width height longest", .argument = "S",
+      .max = VIDEO_MAX_SIDE, .help = "the shorter side of the result in pixels; the aspect is kept" },
     { ROW("resize", resize, option_choice), .excludes = "audio", .argument = "HOW", .choices = video_resize_names,
       .help = "pad (with black, the default), stretch, crop, or none: the file's own size" },
     { ROW("pixel", picture.pixel, option_choice), .excludes = "audio", .alias = "pix-fmt", .argument = "FORMAT",
@@ -102,8 +106,9 @@ bool video_configure(const video_settings *settings, weir_picture_config *pictur
                      char problem[OPTION_PROBLEM_BYTES])
 {
     bool keeps_size = settings->resize == VIDEO_RESIZE_NONE;
-    if (keeps_size && (settings->picture.width || settings->picture.height)) {
-        snprintf(problem, OPTION_PROBLEM_BYTES, "--resize none: not with --width or --height");
+    const weir_picture_config *size = &settings->picture;
+    if (keeps_size && (size->width || size->height || size->longest || size->shortest)) {
+        snprintf(problem, OPTION_PROBLEM_BYTES, "--resize none: not with --width, --height, --longest or --shortest");
         return false;
     }
     if (settings->config.min_share > 1) {
