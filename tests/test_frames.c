@@ -354,7 +354,7 @@ TEST_CASE(info_tells_what_the_file_is)
     assert_says(program.out, "codec      mpeg4, video stream 1 (FFmpeg's stream 0)");
     assert_says(program.out, "160x120 in the file, 80x60 here");
     assert_says(program.out, "gray8, nchw");
-    assert_says(program.out, "frames     10, 96000 bytes");
+    assert_says(program.out, "frames     10, 48000 bytes");
     assert_says(program.out, "damage     0 packets");
     program_free(&program);
 
