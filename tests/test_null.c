@@ -271,6 +271,10 @@ TEST_CASE(readers_refuse_null)
     REFUSED(weir_video_reader_open(&reader, &none, sizeof none, NULL, 0, NULL));
     REFUSED(weir_video_reader_info(NULL, &info, sizeof info));
     REFUSED(weir_video_reader_set_number(NULL, 0, 0));
+    weir_frame_times *times;
+    REFUSED(weir_video_reader_scan(NULL, NULL));
+    REFUSED(weir_video_reader_times(NULL, &times, NULL));
+    weir_frame_times_free(NULL);
     REFUSED(weir_video_reader_frames(NULL, NULL, 0, NULL, 0, &frames, NULL));
     REFUSED(weir_video_reader_frames_into(NULL, NULL, 0, NULL, 0, &none, sizeof none, &frames, NULL));
     REFUSED(weir_video_reader_measure(NULL, NULL, 0, NULL, 0, &size, sizeof size, NULL));

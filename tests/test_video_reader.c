@@ -832,6 +832,54 @@ TEST_CASE(the_facts_are_those_of_the_header)
     assert_in_range(info.duration_ns, 1000999000, 1001001000);
     assert_int_equal(info.stream, 1);
     assert_false(info.has_audio);
+    assert_false(info.is_exact);
+    assert_int_equal(info.num_keyframes, 0);
+}
+
+/* Of files with and without times, with packets that show their frames and without; one that was cut off. */
+static void check_scan(const char *path)
+{
+    weir_sampling every = { .what = WEIR_SAMPLE_EVERY, .every = 1 }, keys = { .what = WEIR_SAMPLE_KEYFRAMES };
+    weir_video_reader *reader = reader_of_path(path);
+    weir_frames *all = stage_frames(path, &every, &small), *marked = stage_frames(path, &keys, &small);
+    weir_frame_times *times = NULL;
+    weir_video_info info;
+    for (int i = 0; i < 2; i++) { /* before and after another request */
+        assert_int_equal(weir_video_reader_scan(reader, NULL), WEIR_OK);
+        assert_int_equal(weir_video_reader_info(reader, &info, sizeof info), WEIR_OK);
+        assert_true(info.is_exact);
+        assert_int_equal(info.num_frames, all->num_frames);
+        assert_int_equal(info.num_keyframes, marked->num_frames);
+        assert_int_equal(weir_video_reader_times(reader, &times, NULL), WEIR_OK);
+        assert_int_equal(times->num_frames, all->num_frames);
+        assert_memory_equal(times->times_ns, all->times_ns, all->num_frames * sizeof *all->times_ns);
+        assert_int_equal(times->end_ns, info.duration_ns);
+        assert_true(times->end_ns > times->times_ns[times->num_frames - 1]);
+        for (uint32_t at = 0, key = 0; at < all->num_frames; at++) {
+            bool is_key = key < marked->num_frames && marked->times_ns[key] == all->times_ns[at];
+            assert_int_equal(times->is_key[at], is_key);
+            key += is_key;
+        }
+        weir_frame_times_free(times);
+        expect_frames(reader, path, samplings[i]);
+    }
+    weir_frames_free(all);
+    weir_frames_free(marked);
+    weir_video_reader_free(reader);
+}
+
+TEST_CASE(a_scan_finds_all_frames_their_times_and_keyframes)
+{
+    const char *clips[] = {
+        make_clip(0),
+        make_clip(1),
+        clips_make("scan.avi", "-f lavfi -i testsrc2=s=96x64:r=25:d=2 -c:v libx264 -bf 2 -g 12 -pix_fmt yuv420p"),
+        clips_make("scan.h264", "-f lavfi -i testsrc2=s=96x64:r=25:d=2 -c:v libx264 -bf 2 -g 12 -pix_fmt yuv420p"),
+        clips_make("scan.ts", "-f lavfi -i testsrc2=s=96x64:r=25:d=2 -c:v mpeg2video -bf 2 -g 12"),
+    };
+    for (size_t i = 0; i < LENGTH(clips); i++)
+        if (clips[i])
+            check_scan(clips[i]);
 }
 
 TEST_CASE(the_facts_tell_how_a_player_turns_the_pictures)

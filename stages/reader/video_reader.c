@@ -444,6 +444,74 @@ int weir_video_reader_measure(weir_video_reader *reader, const weir_sampling *sa
     return rc == WEIR_OK ? weir_struct_fill(size, size_size, &measured, sizeof measured) : rc;
 }
 
+static void note_facts(weir_video_reader *reader)
+{
+    const weir_timeline *timeline = &reader->reader.frames.timeline;
+    weir_video_info *info = &reader->info;
+    info->is_exact = true;
+    info->num_frames = timeline->num_frames;
+    info->num_keyframes = 0;
+    for (size_t i = 0; i < timeline->num_frames; i++)
+        info->num_keyframes += timeline->is_key[i];
+    info->duration_ns = timeline->num_frames ? weir__timeline_ns(timeline, timeline->num_frames) : 0;
+    info->start_ns = timeline->num_frames ? weir__timeline_start_ns(timeline) : 0;
+}
+
+int weir_video_reader_scan(weir_video_reader *reader, weir_error *error)
+{
+    reader_request own;
+    const weir_sampling every = { .what = WEIR_SAMPLE_EVERY, .every = 1 };
+    const weir_picture_config coded = { 0 }; /* without a filter */
+    if (!reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_scan(): reader is missing");
+    int rc = own_request(&every, sizeof every, &coded, sizeof coded, &own, error);
+    if (rc != WEIR_OK)
+        return rc;
+    reader->step = NOT_BEGUN;
+    rc = begin_request(reader, &own, 0, error);
+    if (rc == WEIR_OK)
+        note_facts(reader);
+    return rc;
+}
+
+int weir_video_reader_times(weir_video_reader *reader, weir_frame_times **times, weir_error *error)
+{
+    if (!reader || !times)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_times(): reader or times is missing");
+    *times = NULL;
+    int rc = weir_video_reader_scan(reader, error);
+    if (rc != WEIR_OK)
+        return rc;
+    const weir_timeline *timeline = &reader->reader.frames.timeline;
+    size_t num_frames = timeline->num_frames;
+    weir_frame_times *made = calloc(1, sizeof *made);
+    if (made) {
+        made->times_ns = calloc(num_frames + 1, sizeof *made->times_ns);
+        made->is_key = calloc(num_frames + 1, sizeof *made->is_key);
+    }
+    if (!made || !made->times_ns || !made->is_key) {
+        weir_frame_times_free(made);
+        return fail_memory(error);
+    }
+    made->num_frames = num_frames;
+    made->end_ns = reader->info.duration_ns;
+    for (size_t i = 0; i < num_frames; i++) {
+        made->times_ns[i] = weir__timeline_ns(timeline, i);
+        made->is_key[i] = timeline->is_key[i];
+    }
+    *times = made;
+    return WEIR_OK;
+}
+
+void weir_frame_times_free(weir_frame_times *times)
+{
+    if (!times)
+        return;
+    free(times->times_ns);
+    free(times->is_key);
+    free(times);
+}
+
 int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
                             const weir_picture_config *picture, size_t picture_size, weir_error *error)
 {

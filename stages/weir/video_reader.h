@@ -93,7 +93,7 @@ WEIR_API void weir_video_reader_free(weir_video_reader *reader);
 
 /* ---- facts --------------------------------------------------------------------------------------------------------- */
 
-/* A stream, as its header describes it; nothing is decoded for this. */
+/* A stream, as its header describes it; nothing is decoded for this. After weir_video_reader_scan(), is_exact is true. */
 typedef struct weir_video_info {
     char codec[32]; /* FFmpeg's name of it: "h264" */
     uint32_t width; /* of the coded pictures, in pixels */
@@ -110,16 +110,44 @@ typedef struct weir_video_info {
     /* FFmpeg's guess of the lowest rate at which all times are exact; 0 / 1 = unknown. */
     uint32_t real_rate_num, real_rate_den;
     int32_t time_base_num, time_base_den; /* the unit of weir_frames.pts, in seconds */
-    uint64_t num_frames;                  /* as the header says; 0 = it does not say */
-    int64_t duration_ns;                  /* as the header says; 0 = it does not say */
-    uint32_t stream;                      /* which video stream of the file, counted from 1 */
-    uint32_t stream_index;                /* FFmpeg's number of that stream, counted from 0 */
+    /* num_frames, num_keyframes, duration_ns and start_ns are those of the frames that requests give. Otherwise, they are what the
+       header says, or 0. */
+    bool is_exact;
+    uint64_t num_frames;
+    uint64_t num_keyframes;
+    int64_t duration_ns;   /* exact: from the time of the first frame to the end of the last one */
+    int64_t start_ns;      /* the first frame's time as the stream stores it; 0 = it stores none */
+    uint32_t stream;       /* which video stream of the file, counted from 1 */
+    uint32_t stream_index; /* FFmpeg's number of that stream, counted from 0 */
     bool has_audio;
     char container[32]; /* FFmpeg's names of the format: "mov,mp4,m4a,3gp,3g2,mj2" */
 } weir_video_info;
 
-/* Fills *info, info_size bytes. WEIR_OK or WEIR_EINVAL. */
+/* Fills *info, info_size bytes. Costs nothing. WEIR_OK or WEIR_EINVAL. */
 WEIR_API int weir_video_reader_info(const weir_video_reader *reader, weir_video_info *info, size_t info_size);
+
+/*
+ * Finds all frames of the file: reads all packets, unless an earlier request for selected frames has done so, or the source has
+ * their table. Decodes only if the packets do not show which frames there are. Then the facts are exact. It ends a request that was
+ * begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video without any frame is no
+ * failure here.
+ */
+WEIR_API int weir_video_reader_scan(weir_video_reader *reader, weir_error *error);
+
+/* All frames of a video, in presentation order. */
+typedef struct weir_frame_times {
+    uint64_t num_frames;
+    int64_t *times_ns; /* as weir_frames.times_ns */
+    uint8_t *is_key;   /* 1 = marked as a keyframe, as WEIR_SAMPLE_KEYFRAMES takes it; else 0 */
+    int64_t end_ns;    /* the end of the last frame */
+} weir_frame_times;
+
+/* Scans the file as weir_video_reader_scan() does. WEIR_OK: the caller frees *times with weir_frame_times_free(). Otherwise *times
+   is NULL. */
+WEIR_API int weir_video_reader_times(weir_video_reader *reader, weir_frame_times **times, weir_error *error);
+
+/* NULL is fine. Any thread. */
+WEIR_API void weir_frame_times_free(weir_frame_times *times);
 
 /* ---- frames -------------------------------------------------------------------------------------------------------- */
 
