@@ -145,6 +145,7 @@ static const struct {
     { &weir__decoder_fields, "loop_filter", WEIR_LOOP_FILTER_ALL, WEIR_LOOP_FILTER_NONE },
     { &weir__decoder_fields, "fast_decode", 0, 1 },
     { &weir__decoder_fields, "lowres", 0, 3 },
+    { &weir__decoder_fields, "threads", 0, 64 },
     { &weir__picture_fields, "width", 0, 32767 },
     { &weir__picture_fields, "height", 0, 32767 },
     { &weir__picture_fields, "longest", 0, 32767 },

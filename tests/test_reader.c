@@ -87,14 +87,18 @@ typedef struct setting {
     int64_t far_bytes;
     uint64_t seed;
     uint64_t seq;
+    uint8_t threads;
+    uint64_t max_decoder_bytes; /* 0 = 1 GiB */
 } setting;
 
 /* The frames, or our status, with *error filled. */
 static int try_read(const char *path, const setting *how, film *taken, weir_error *error)
 {
     const weir_decoder_config limits = { .max_pixels = INT32_MAX,
-                                         .max_decoder_bytes = 1 << 30,
-                                         .max_all_decoder_bytes = UINT64_MAX };
+                                         .max_decoder_bytes =
+                                             how->max_decoder_bytes ? how->max_decoder_bytes : 1 << 30,
+                                         .max_all_decoder_bytes = UINT64_MAX,
+                                         .threads = how->threads };
     const weir_input_config input = { .allow = WEIR_ALLOW_PIPES, .max_pipe_bytes = 1 << 30 };
     weir_decoder decoder = { .config = &limits, .input.config = &input };
     weir_sampling sampling = how->sampling;
@@ -603,6 +607,91 @@ TEST_CASE(frames_behind_damage_keep_their_numbers)
         for (size_t j = 0; j < NUM_SETTINGS; j++)
             check_holed(whole, holed, settings[j]);
     }
+}
+
+/* ---- threads --------------------------------------------------------------------------------------------------- */
+
+static unsigned num_threaded;
+
+static void expect_same_film(const char *path, const char *what, const film *with, const film *without)
+{
+    if (with->num_shots != without->num_shots || with->num_errors != without->num_errors ||
+        with->num_missing != without->num_missing)
+        fail_msg("%s: %s: %zu frames, %" PRIu64 " errors, %" PRIu64 " missing; without threads %zu, %" PRIu64
+                 ", %" PRIu64,
+                 path, what, with->num_shots, with->num_errors, with->num_missing, without->num_shots,
+                 without->num_errors, without->num_missing);
+    for (size_t i = 0; i < with->num_shots; i++)
+        if (with->shots[i].hash != without->shots[i].hash || with->shots[i].pts != without->shots[i].pts)
+            fail_msg("%s: %s: frame %zu is another one with threads", path, what, i);
+}
+
+/* All frames, a few at places, all by the index, and with a limit of memory that one thread just keeps. */
+static void check_threads(const char *path, setting how)
+{
+    static film with;
+    static const weir_sampling samplings[] = { { .what = WEIR_SAMPLE_ALL },
+                                               { .what = WEIR_SAMPLE_EVERY, .every = 1 },
+                                               { .what = WEIR_SAMPLE_UNIFORM, .count = 5 },
+                                               { .what = WEIR_SAMPLE_RANDOM, .count = 3 } };
+    for (size_t i = 0; i < sizeof samplings / sizeof samplings[0]; i++) {
+        weir_error error = { 0 }, error_with = { 0 };
+        char what[64];
+        how.sampling = samplings[i];
+        how.threads = 0;
+        int status = try_read(path, &how, &chosen, &error);
+        how.threads = (uint8_t)(2 + i % 3);
+        snprintf(what, sizeof what, "sampling %zu, %u threads", i, how.threads);
+        int status_with = try_read(path, &how, &with, &error_with);
+        if (status != status_with || strcmp(error.message, error_with.message) != 0)
+            fail_msg("%s: %s: status %d (%s), without %d (%s)", path, what, status_with, error_with.message, status,
+                     error.message);
+        expect_same_film(path, what, &with, &chosen);
+        num_threaded++;
+    }
+}
+
+TEST_CASE(threads_do_not_change_the_frames)
+{
+    num_threaded = 0;
+    for (size_t i = 0; i < num_samples; i++)
+        if (read_whole(&samples[i]))
+            check_threads(samples[i].path, settings[i % NUM_SETTINGS]);
+    assert_true(num_threaded > 100);
+}
+
+TEST_CASE(threads_do_not_change_what_damage_does)
+{
+    const char *names[][2] = { { "b_frames.mp4", "b_frames_t.mp4" },
+                               { "open_group.mp4", "open_group_t.mp4" },
+                               { "hevc.mp4", "hevc_t.mp4" } };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *whole = make_clip(names[i][0]);
+        if (!whole)
+            continue;
+        const char *holed = make_holed(whole, names[i][1]);
+        for (size_t j = 0; j < NUM_SETTINGS; j++)
+            check_threads(holed, settings[j]);
+    }
+}
+
+/* Several threads hold more frames than one: where that is over the limit, one decodes. */
+TEST_CASE(threads_need_no_higher_limit_of_memory)
+{
+    const char *path = make_clip("b_frames.mp4");
+    if (!path)
+        return;
+    unsigned num_tried = 0;
+    for (uint64_t max_bytes = 1 << 16; max_bytes < 1 << 24; max_bytes += max_bytes / 16) {
+        weir_error error = { 0 };
+        setting how = { .max_decoder_bytes = max_bytes, .max_cached_bytes = 1 << 20 };
+        if (try_read(path, &how, &chosen, &error) != WEIR_OK)
+            continue;
+        check_threads(path, how);
+        if (++num_tried == 12)
+            return;
+    }
+    assert_true(num_tried > 0);
 }
 
 /* ---- a file that stays open ----------------------------------------------------------------------------------- */

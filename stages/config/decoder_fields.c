@@ -15,7 +15,8 @@
 #define PICTURE_FIELDS(FIELD, type) \
     FIELD(type, loop_filter, ENUM, "WEIR_LOOP_FILTER_…", WEIR_LOOP_FILTER_NONE) \
     FIELD(type, fast_decode, UNSIGNED, false, true) \
-    FIELD(type, lowres, UNSIGNED, 0, WEIR_MAX_LOWRES)
+    FIELD(type, lowres, UNSIGNED, 0, WEIR_MAX_LOWRES) \
+    FIELD(type, threads, UNSIGNED, 0, WEIR_MAX_DECODER_THREADS)
 
 #define DECODER_FIELDS(FIELD, type) LIMIT_FIELDS(FIELD, type) PICTURE_FIELDS(FIELD, type)
 

@@ -41,13 +41,19 @@ static void close_container(weir_decoder *decoder)
     decoder->stream = NULL;
 }
 
+static void free_codec(weir_decoder *decoder)
+{
+    avcodec_free_context(&decoder->codec); /* joins its threads */
+    weir__ffmpeg_watch_end(&decoder->watch);
+}
+
 void weir__decoder_close(weir_decoder *decoder)
 {
     if (decoder->packet)
         av_packet_unref(decoder->packet);
     if (decoder->frame)
         av_frame_unref(decoder->frame);
-    avcodec_free_context(&decoder->codec);
+    free_codec(decoder);
     close_container(decoder);
     decoder->draining = false;
     decoder->num_drain_errors = 0;
@@ -399,12 +405,15 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
         return weir__ffmpeg_error(error, rc, "cannot use the stream's parameters");
 
     decoder->codec->pkt_timebase = decoder->stream->time_base;
-    decoder->codec->thread_count = 1; /* slots provide concurrency; a second thread costs 20 % more CPU per frame */
+    decoder->codec->thread_count = decoder->is_threaded ? (int)decoder->config->threads : 1;
+    decoder->codec->thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE;
     decoder->codec->max_pixels = codec_max_pixels(decoder, codec);
     set_shortcuts(decoder->codec, decoder->config);
     if (weir__frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     weir__ffmpeg_log_step();
+    if (decoder->is_threaded)
+        weir__ffmpeg_watch_begin(&decoder->watch, decoder->codec->opaque);
     rc = avcodec_open2(decoder->codec, codec, NULL);
     return rc < 0 ? weir__ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
 }
@@ -648,10 +657,22 @@ bool weir__decoder_seek(weir_decoder *decoder, int64_t time)
 int weir__decoder_restart(weir_decoder *decoder, weir_error *error)
 {
     const AVCodec *codec = decoder->codec->codec;
-    avcodec_free_context(&decoder->codec);
+    free_codec(decoder);
     decoder->draining = false;
     decoder->num_drain_errors = 0;
     return open_codec(decoder, codec, error);
+}
+
+int weir__decoder_use_threads(weir_decoder *decoder, bool is_wanted, weir_error *error)
+{
+    bool was_threaded = decoder->is_threaded;
+    decoder->is_threaded = is_wanted && decoder->config->threads > 1;
+    return decoder->is_threaded == was_threaded ? WEIR_OK : weir__decoder_restart(decoder, error);
+}
+
+uint64_t weir__decoder_thread_trouble(const weir_decoder *decoder)
+{
+    return decoder->is_threaded ? atomic_load(&decoder->watch.num_trouble) : 0;
 }
 
 bool weir__decoder_has_dts(const weir_decoder *decoder)

@@ -15,6 +15,7 @@
 #include <weir/status.h>
 
 #include "stages/decoder/frame_memory.h"
+#include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/ffmpeg/input.h"
 
 typedef struct weir_decoder {
@@ -37,6 +38,8 @@ typedef struct weir_decoder {
     /* of the open file */
     AVFormatContext *format;
     AVCodecContext *codec;
+    bool is_threaded; /* the codec has config->threads threads, else one */
+    weir_ffmpeg_watch watch;
     AVStream *stream;
     AVPacket *first;           /* already read, to be returned next; NULL = none */
     bool is_still;             /* the container is one picture; following data is ignored */
@@ -87,6 +90,13 @@ void weir__decoder_flush(weir_decoder *decoder);
 /* Replaces the codec, as after weir__decoder_open(); the read position stays. WEIR_OK, or the failure with *error
    filled, after which only weir__decoder_close() may be called. */
 int weir__decoder_restart(weir_decoder *decoder, weir_error *error);
+
+/* From here on, and when the codec is replaced, it has config->threads threads, or only one. May replace the codec. WEIR_OK, or the
+   failure with *error filled, after which only weir__decoder_close() may be called. */
+int weir__decoder_use_threads(weir_decoder *decoder, bool is_wanted, weir_error *error);
+
+/* The signs of damage that the codec's threads have logged, since it was opened. */
+uint64_t weir__decoder_thread_trouble(const weir_decoder *decoder);
 
 /* Are the packets' dts reliable? Matroska has none; FFmpeg's guesses are wrong for codecs that reorder frames. */
 bool weir__decoder_has_dts(const weir_decoder *decoder);

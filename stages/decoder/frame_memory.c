@@ -188,7 +188,8 @@ static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
     }
     *cost = (frame_cost){ .bytes = bytes, .account = held };
     int rc = avcodec_default_get_buffer2(codec, frame, flags);
-    memory->is_out |= rc == AVERROR(ENOMEM);
+    if (rc == AVERROR(ENOMEM))
+        memory->is_out = true;
     if (rc < 0)
         av_buffer_unref(&noted);
     else
@@ -206,7 +207,12 @@ int weir__frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec)
         return WEIR_ENOMEM;
     codec->opaque = memory;
     codec->get_buffer2 = get_buffer;
-    return WEIR_OK;
+#if defined FF_API_THREAD_SAFE_CALLBACKS && FF_API_THREAD_SAFE_CALLBACKS
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")
+        codec->thread_safe_callbacks = 1; /* FFmpeg 6 takes them all to be */
+    _Pragma("GCC diagnostic pop")
+#endif
+        return WEIR_OK;
 }
 
 int weir__frame_memory_verdict(const weir_frame_memory *memory, weir_error *error)

@@ -5,6 +5,7 @@
 #ifndef STAGES_DECODER_FRAME_MEMORY_H
 #define STAGES_DECODER_FRAME_MEMORY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,14 +18,15 @@ typedef struct weir_frame_memory {
     /* immutable after init */
     const weir_decoder_config *config; /* with the limits; a whole copy */
 
-    /* Asked before a frame is refused: frees frames that are only kept for later. NULL = nobody keeps any. */
+    /* Asked before a frame is refused, on any thread of the codec: frees frames that are only kept for later. NULL = nobody keeps any. */
     void (*give_up)(void *keeper);
     void *keeper;
 
-    uint64_t bytes_wanted; /* by the frame that was refused, with all that were there; 0 = none was */
-    bool is_out;           /* malloc() had none for a frame */
-    bool is_over_all;      /* it was over the second limit */
-    AVBufferRef *account;  /* shared with the frames, which may outlive this */
+    /* written on any thread of the codec */
+    atomic_uint_fast64_t bytes_wanted; /* by the frame that was refused, with all that were there; 0 = none was */
+    atomic_bool is_out;                /* malloc() had none for a frame */
+    atomic_bool is_over_all;           /* it was over the second limit */
+    AVBufferRef *account;              /* shared with the frames, which may outlive this */
 } weir_frame_memory;
 
 /* Is there room to decode the stream at all? Bytes are guessed from its header, low rather than high. WEIR_OK or WEIR_ELIMIT. */

@@ -5,12 +5,14 @@
 #include "stages/ffmpeg/ffmpeg_log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include <libavcodec/avcodec.h>
 #include <libavutil/avutil.h>
 #include <libavutil/error.h>
 #include <libavutil/log.h>
@@ -131,15 +133,64 @@ static void catch_head(weir_ffmpeg_log *log, const char *format, va_list argumen
     va_end(copy);
 }
 
+/* ---- threads of codecs --- ---------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+static weir_ffmpeg_watch *watches; /* guarded by watch_lock */
+
+void weir__ffmpeg_watch_begin(weir_ffmpeg_watch *watch, const void *opaque)
+{
+    watch->opaque = opaque;
+    atomic_store(&watch->num_trouble, 0);
+    pthread_mutex_lock(&watch_lock);
+    watch->next = watches;
+    watches = watch;
+    pthread_mutex_unlock(&watch_lock);
+}
+
+void weir__ffmpeg_watch_end(weir_ffmpeg_watch *watch)
+{
+    pthread_mutex_lock(&watch_lock);
+    weir_ffmpeg_watch **at = &watches;
+    while (*at && *at != watch)
+        at = &(*at)->next;
+    if (*at)
+        *at = watch->next;
+    pthread_mutex_unlock(&watch_lock);
+    watch->opaque = NULL;
+}
+
+static bool is_concealing(int level, const char *format)
+{
+    return level == AV_LOG_INFO && strncmp(format, "concealing ", strlen("concealing ")) == 0;
+}
+
+/* Is the line from a thread of a codec that is watched? */
+static bool note_watched(void *source, int level, const char *format)
+{
+    bool is_codec = source && *(const AVClass **)source == avcodec_get_class();
+    bool is_watched = false;
+    if (!is_codec)
+        return false;
+    pthread_mutex_lock(&watch_lock);
+    for (weir_ffmpeg_watch *watch = watches; watch && !is_watched; watch = watch->next) {
+        is_watched = watch->opaque == ((AVCodecContext *)source)->opaque;
+        if (is_watched && (level <= AV_LOG_ERROR || is_concealing(level, format)))
+            atomic_fetch_add(&watch->num_trouble, 1);
+    }
+    pthread_mutex_unlock(&watch_lock);
+    return is_watched;
+}
+
 static void log_callback(void *source, int level, const char *format, va_list arguments)
 {
-    if (current && (level & 0xff) == AV_LOG_INFO && strncmp(format, "concealing ", strlen("concealing ")) == 0)
+    if (current && is_concealing(level & 0xff, format))
         current->num_trouble++;
     if (current && (level & 0xff) == AV_LOG_TRACE)
         catch_head(current, format, arguments);
     if (current)
         catch_line(current, source, level & 0xff, format, arguments);
-    else
+    else if (!note_watched(source, level & 0xff, format))
         av_log_default_callback(source, level, format, arguments);
 }
 

@@ -2,6 +2,7 @@
 #ifndef STAGES_FFMPEG_FFMPEG_LOG_H
 #define STAGES_FFMPEG_FFMPEG_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,21 @@ void weir__ffmpeg_log_install(void);
    quotes, with its secrets, which lines are then without. Both are used until the end. */
 void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label, const char *address);
 void weir__ffmpeg_log_end(void);
+
+/*
+ * Counts the signs of damage (num_trouble) that a codec's own threads log: they have no capture, and their lines are not shown.
+ * The codec is known by its `opaque`, which FFmpeg copies to the context of each thread. While it is watched, it stays where it
+ * is.
+ */
+typedef struct weir_ffmpeg_watch {
+    const void *opaque;
+    atomic_uint_fast64_t num_trouble;
+    struct weir_ffmpeg_watch *next;
+} weir_ffmpeg_watch;
+
+/* Any thread; begin only for one that is not watched, end also for one that is not. */
+void weir__ffmpeg_watch_begin(weir_ffmpeg_watch *watch, const void *opaque);
+void weir__ffmpeg_watch_end(weir_ffmpeg_watch *watch);
 
 /* Starts a step: its first error line is kept. This and the following do nothing on a thread without a capture. */
 void weir__ffmpeg_log_step(void);

@@ -191,6 +191,20 @@ int weir__file_packets_start_over(weir_file_packets *file, weir_error *error)
     return file->cache ? weir__decoder_restart(file->decoder, error) : weir__file_packets_reopen(file, error);
 }
 
+int weir__file_packets_begin_again(weir_file_packets *file, weir_error *error)
+{
+    if (file->is_read)
+        return weir__file_packets_start_over(file, error);
+    drop_cache(file);
+    return weir__file_packets_reopen(file, error);
+}
+
+bool weir__file_packets_can_repeat(const weir_file_packets *file)
+{
+    const AVIOContext *input = file->decoder->format->pb;
+    return file->is_read || (input && (input->seekable & AVIO_SEEKABLE_NORMAL));
+}
+
 /* Is decoder->packet packet `at`? */
 static bool is_packet(const weir_file_packets *file, size_t at)
 {

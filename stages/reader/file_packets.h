@@ -69,6 +69,12 @@ int weir__file_packets_start_over(weir_file_packets *file, weir_error *error);
 /* Goes to the beginning of the file, with a new codec state; the file is opened again. */
 int weir__file_packets_reopen(weir_file_packets *file, weir_error *error);
 
+/* Goes to the beginning of the file, as it was opened: without packets that were looked at, unless they are all. */
+int weir__file_packets_begin_again(weir_file_packets *file, weir_error *error);
+
+/* Can its packets be read once more? */
+bool weir__file_packets_can_repeat(const weir_file_packets *file);
+
 /* Gives packet `at` of the index to the decoder. Without a cache, it must be the next one, or after it. */
 int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *error);
 

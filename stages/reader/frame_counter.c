@@ -1,5 +1,7 @@
 #include "stages/reader/frame_counter.h"
 
+#include "stages/ffmpeg/ffmpeg_log.h"
+
 void weir__frame_counter_begin(weir_frame_counter *counter)
 {
     counter->packet = 0;
@@ -132,7 +134,21 @@ static int decode_next(weir_frame_counter *counter, weir_error *error)
     return rc;
 }
 
-int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error)
+static uint64_t count_trouble(const weir_frame_counter *counter)
+{
+    const weir_decoder *decoder = counter->file->decoder;
+    const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
+    return decoder->num_errors + (log ? log->num_trouble : 0) + weir__decoder_thread_trouble(decoder);
+}
+
+int weir__frame_counter_use_threads(weir_frame_counter *counter, weir_error *error)
+{
+    int rc = weir__decoder_use_threads(counter->file->decoder, weir__file_packets_can_repeat(counter->file), error);
+    counter->trouble = count_trouble(counter);
+    return rc;
+}
+
+static int take_next(weir_frame_counter *counter, weir_error *error)
 {
     int rc = decode_next(counter, error);
     if (rc != WEIR_OK)
@@ -140,6 +156,40 @@ int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error)
     counter->num_frames++;
     weir__frame_clock_add(&counter->clock, counter->file->decoder->frame);
     return WEIR_OK;
+}
+
+/* Decoders conceal damage in another way if they have threads. The frames before the first sign of it are the same. */
+static bool is_doubtful(const weir_frame_counter *counter, int rc)
+{
+    const weir_decoder *decoder = counter->file->decoder;
+    bool is_marked =
+        rc == WEIR_OK && ((decoder->frame->flags & AV_FRAME_FLAG_CORRUPT) || decoder->frame->decode_error_flags);
+    return decoder->is_threaded && (rc == WEIR_ELIMIT || is_marked || count_trouble(counter) > counter->trouble);
+}
+
+/* Begins again with one thread, and passes over the first num_done frames. */
+static int decode_alone(weir_frame_counter *counter, uint64_t num_done, weir_error *error)
+{
+    weir_decoder *decoder = counter->file->decoder;
+    if (error)
+        *error = (weir_error){ 0 };
+    decoder->num_errors = 0;
+    decoder->first_averror = 0;
+    int rc = weir__decoder_use_threads(decoder, false, error);
+    if (rc == WEIR_OK)
+        rc = weir__file_packets_begin_again(counter->file, error);
+    if (rc == WEIR_OK)
+        weir__frame_counter_begin(counter);
+    while (rc == WEIR_OK && counter->num_frames <= num_done)
+        rc = take_next(counter, error);
+    return rc;
+}
+
+int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error)
+{
+    uint64_t num_done = counter->num_frames;
+    int rc = take_next(counter, error);
+    return is_doubtful(counter, rc) ? decode_alone(counter, num_done, error) : rc;
 }
 
 void weir__frame_counter_reset(weir_frame_counter *counter)

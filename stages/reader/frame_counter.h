@@ -28,6 +28,7 @@ typedef struct weir_frame_counter {
     uint64_t num_frames;    /* decoded so far */
     weir_frame_clock clock; /* of these */
     bool is_running;
+    uint64_t trouble;      /* signs of damage before the first frame */
     weir_kept_frames kept; /* of the first request */
     bool has_kept;         /* the request is answered with these */
 } weir_frame_counter;
@@ -38,6 +39,10 @@ void weir__frame_counter_begin(weir_frame_counter *counter);
 /* The next of all frames is in the decoder. Packets that were looked at before are used first. WEIR_EOF: no more; or the failure
    with *error filled. */
 int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error);
+
+/* Before the first weir__frame_counter_next(): that uses the threads of the config, if it can begin again with one after the first
+   sign of damage. WEIR_OK, or the failure with *error filled. */
+int weir__frame_counter_use_threads(weir_frame_counter *counter, weir_error *error);
 
 /* Decodes everything, and makes the timeline; keeps the frames of kept.guess. WEIR_OK, or the failure with *error filled. */
 int weir__frame_counter_count(weir_frame_counter *counter, weir_timeline *timeline, weir_error *error);

@@ -41,6 +41,7 @@ int weir__frame_reader_open(weir_frame_reader *reader, const char *path, weir_er
     reader->counter = (weir_frame_counter){ .file = file, .targets = targets };
     reader->run = (weir_indexed_run){ .file = file, .targets = targets, .stays_open = reader->stays_open };
     file->path = path;
+    file->decoder->is_threaded = false;
     file->max_packets = FFMAX(reader->max_frames, min_limit_packets);
     int rc = weir__file_packets_open(file, error);
     if (rc == WEIR_OK)
@@ -186,7 +187,7 @@ int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_erro
     int rc = WEIR_OK;
     reader->is_asked = true;
     if (is_plain && !can_look_ahead(reader))
-        return WEIR_OK;
+        return weir__frame_counter_use_threads(&reader->counter, error);
     if (is_further)
         forget_targets(reader);
     else

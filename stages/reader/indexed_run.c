@@ -26,7 +26,8 @@ static void show_unsure(AVCodecContext *codec)
 static uint64_t count_trouble(const weir_indexed_run *run)
 {
     const weir_ffmpeg_log *log = weir__ffmpeg_log_current();
-    return run->file->decoder->num_errors + (log ? log->num_trouble : 0);
+    return run->file->decoder->num_errors + (log ? log->num_trouble : 0) +
+           weir__decoder_thread_trouble(run->file->decoder);
 }
 
 static size_t start_of(const weir_indexed_run *run, size_t target)
@@ -66,6 +67,17 @@ static void set_run(weir_indexed_run *run)
     run->is_beyond = false;
 }
 
+/* Are packets of the run shown before its start? */
+static bool has_leading(const weir_indexed_run *run)
+{
+    const weir_packet_entry *packets = run->file->index.packets;
+    for (size_t at = run->start + 1; run->start > 0 && at <= run->last && !(packets[at].flags & WEIR_PACKET_CLEAN);
+         at++)
+        if (packets[at].pts < packets[run->start].pts)
+            return true;
+    return false;
+}
+
 static int begin_run(weir_indexed_run *run, weir_error *error)
 {
     if (can_go_on(run)) {
@@ -80,7 +92,9 @@ static int begin_run(weir_indexed_run *run, weir_error *error)
     set_run(run);
     weir__decoder_flush(run->file->decoder);
     run->file->hidden.num = 0;
-    int rc = run->file->cache ? WEIR_OK : weir__file_packets_go_to(run->file, run->start, error);
+    int rc = weir__decoder_use_threads(run->file->decoder, !run->is_alone && !has_leading(run), error);
+    if (rc == WEIR_OK && !run->file->cache)
+        rc = weir__file_packets_go_to(run->file, run->start, error);
     if (rc == WEIR_OK)
         show_unsure(run->file->decoder->codec);
     run->trouble = count_trouble(run);
@@ -98,7 +112,8 @@ static int begin_last_resort(weir_indexed_run *run, weir_error *error)
     run->packet = 0;
     run->last = run->file->index.num_packets - 1;
     run->end = run->targets->num;
-    return weir__file_packets_start_over(run->file, error);
+    int rc = weir__decoder_use_threads(run->file->decoder, false, error);
+    return rc == WEIR_OK ? weir__file_packets_start_over(run->file, error) : rc;
 }
 
 /* Is it disposable, and not wanted? */
@@ -264,6 +279,16 @@ static int take_frame(weir_indexed_run *run, weir_error *error)
     return target > run->targets->next ? pass_over(run, target, error) : WEIR_OK;
 }
 
+/* The frames of several threads were over the limit of memory. WEIR_MORE. */
+static int go_on_alone(weir_indexed_run *run, weir_error *error)
+{
+    if (error)
+        *error = (weir_error){ 0 };
+    run->is_alone = true;
+    run->is_running = false;
+    return WEIR_MORE;
+}
+
 int weir__indexed_run_next(weir_indexed_run *run, weir_error *error)
 {
     while (run->targets->next < run->targets->num) {
@@ -278,6 +303,8 @@ int weir__indexed_run_next(weir_indexed_run *run, weir_error *error)
             rc = WEIR_MORE;
         else if (rc == WEIR_EOF)
             rc = end_run(run, error);
+        if (rc == WEIR_ELIMIT && run->file->decoder->is_threaded)
+            rc = go_on_alone(run, error);
         if (rc != WEIR_MORE)
             return rc;
     }

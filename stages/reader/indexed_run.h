@@ -7,6 +7,9 @@
  * with frames from before the run, or with skipped ones. Then, as a last resort, the file is decoded from its beginning without
  * skipping anything, which gives the same frames as decoding all.
  *
+ * A run has the threads of the config, unless it begins where packets are shown before its start: the decoder may report errors in
+ * these, which do not count, but with threads it does so later. The last resort has one thread.
+ *
  * If the file stays open, the last run of a request does not end with its last target. The decoder is not drained; it gets the
  * packets that follow, until that target comes out.
  * - Invariants: packets `start` to `packet` - 1 have been sent, except disposable ones, none of which is shown after skipped_pts;
@@ -44,6 +47,7 @@ typedef struct weir_indexed_run {
     uint64_t trouble;     /* signs of damage before it */
     uint64_t scan_errors; /* before the first run */
 
+    bool is_alone; /* no run has threads any more: their frames are over the limit of memory */
     bool must_drain;
     bool is_beyond;         /* it has got packets that the request does not need */
     uint64_t needed_errors; /* the decoder's count and first code before these */

@@ -29,6 +29,9 @@ typedef enum weir_loop_filter {
 /* The largest weir_decoder_config.lowres. */
 #define WEIR_MAX_LOWRES 3
 
+/* The largest weir_decoder_config.threads. */
+#define WEIR_MAX_DECODER_THREADS 64
+
 /* Setting this struct to all-zero is equivalent to defaults. Copied. */
 typedef struct weir_decoder_config {
     /* Limits against hostile files: beyond them the task fails with WEIR_ELIMIT. */
@@ -48,6 +51,13 @@ typedef struct weir_decoder_config {
        MPEG-1, -2 and -4 support it; H.264, HEVC, VP9 and AV1 do not, and are decoded in full size. The size of the source is
        then that of the smaller picture, and this is also what a width and height of 0 mean. */
     uint8_t lowres;
+    /* Threads that decode one video (0 = 1: the calling thread only), for long videos that come one at a time. Where there are many
+       videos, slots use the CPUs with less work. The frames are the same. Codecs that FFmpeg cannot divide use one thread; so does
+       everything after the first sign of damage, and what starts at a keyframe before which later frames are shown. Scaling stays
+       on the calling thread. The threads are FFmpeg's; they end with the file. Their CPU time is in that of the process, but not in
+       that of the task; decode_ns is then the time for which the task waited. The frames that they hold count as max_decoder_bytes
+       says; if these are too many, one thread decodes. Not for sound; without effect on images. */
+    uint8_t threads;
 } weir_decoder_config;
 
 /* Sets the members .decoder and .decoder_size in the initialiser of another config (C only). The struct that .decoder points to
