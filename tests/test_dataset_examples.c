@@ -67,6 +67,25 @@ TEST_CASE(frames_prints_time_and_brightness_without_a_pipeline)
     program_free(&program);
 }
 
+TEST_CASE(frames_says_how_it_is_called)
+{
+    static const char *const wrong[][3] = {
+        { NULL },          { "a.mp4", "" },      { "a.mp4", "0" },     { "a.mp4", "-3" },
+        { "a.mp4", "3x" }, { "a.mp4", "10001" }, { "a.mp4", "3", "4" }
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct program program;
+        char *folder = make_folder();
+        char *argv[] = { (char *)(uintptr_t)program_path("FRAMES"), (char *)(uintptr_t)wrong[i][0],
+                         (char *)(uintptr_t)wrong[i][1], (char *)(uintptr_t)wrong[i][2], NULL };
+        program_run(&program, folder, argv);
+        assert_int_equal(program.status, 2);
+        assert_non_null(strstr(program.err, "usage: frames VIDEO [COUNT]"));
+        program_free(&program);
+        remove_folder(folder);
+    }
+}
+
 TEST_CASE(images_prints_the_brightness_of_each)
 {
     expect_success("IMAGES", clips_path("clips"), NULL, NULL, TEXTS("c.png: png of 32x32, mean 255.0\n"));
