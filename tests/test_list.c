@@ -5,6 +5,7 @@
 
 #include "tests/test_case.h"
 
+#include <weir/bytes.h>
 #include <weir/engine.h>
 #include <weir/files.h>
 
@@ -64,6 +65,52 @@ TEST_CASE(a_null_among_the_paths_is_refused)
     const char *paths[] = { "a", NULL };
     assert_int_equal(build(&(weir_list_config){ .paths = paths, .num_paths = 2 }, &pipeline), WEIR_EINVAL);
     assert_null(pipeline);
+}
+
+TEST_CASE(a_list_with_parts_gives_entries)
+{
+    const char *paths[] = { "a", "b", "a" };
+    int64_t starts_ns[] = { 0, 5, 7 }, ends_ns[] = { 3, 0, 9 };
+    for (int given = 1; given < 4; given++) {
+        weir_pipeline *pipeline;
+        weir_item item;
+        weir_list_config config = { .paths = paths,
+                                    .num_paths = 3,
+                                    .starts_ns = given & 1 ? starts_ns : NULL,
+                                    .ends_ns = given & 2 ? ends_ns : NULL };
+        if (given == 1)
+            starts_ns[0] = 4;
+        assert_int_equal(build(&config, &pipeline), WEIR_OK);
+        starts_ns[0] = 0; /* they were copied */
+        for (uint64_t i = 0; i < 3; i++) {
+            assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+            assert_string_equal(item.type, WEIR_TYPE_ENTRY);
+            const weir_entry *entry = item.data;
+            assert_string_equal(entry->path, paths[i]);
+            assert_string_equal(item.label, paths[i]);
+            assert_int_equal(entry->number, i);
+            assert_int_equal(entry->occurrence, i == 2);
+            assert_int_equal(entry->start_ns, !(given & 1) ? 0 : i == 0 ? (given == 1 ? 4 : 0) : starts_ns[i]);
+            assert_int_equal(entry->end_ns, given & 2 ? ends_ns[i] : 0);
+            weir_item_release(&item);
+        }
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+        weir_pipeline_free(pipeline);
+    }
+}
+
+TEST_CASE(parts_that_are_none_are_refused)
+{
+    const char *paths[] = { "a" };
+    static const int64_t wrong[][2] = { { -1, 0 }, { 0, -1 }, { 3, 3 }, { 4, 3 } };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        weir_pipeline *pipeline;
+        weir_list_config config = {
+            .paths = paths, .num_paths = 1, .starts_ns = &wrong[i][0], .ends_ns = &wrong[i][1]
+        };
+        assert_int_equal(build(&config, &pipeline), WEIR_EINVAL);
+        assert_null(pipeline);
+    }
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -152,6 +152,49 @@ TEST_CASE(folders_files_lists_and_urls_are_decoded_together)
     expect_files("@videos --list @list.txt", 5);
 }
 
+static void expect_clips(const char *line, int num_clips, int num_frames)
+{
+    expect_files(line, num_clips);
+    int found = (int)query("SELECT sum(num_frames) FROM item_stats");
+    if (found != num_frames)
+        fail_msg("%s: %d frames, not %d", line, found, num_frames);
+}
+
+/* 10 frames each second. The same rows in each format; relative paths are relative to the list. */
+TEST_CASE(a_list_with_columns_names_parts_of_files)
+{
+    clips_make("ten.mp4", "-f lavfi -i testsrc2=s=64x48:d=4:r=10 -c:v mpeg4");
+    clips_write_text(clips_path("parts.csv"),
+                     "\xef\xbb\xbflabel,path,start,who,end\r\nx,ten.mp4,1,me,2\r\ny,ten.mp4,1.5,"
+                     "\"you, too\",\r\n,ten.mp4,,,0.3\r\n");
+    clips_write_text(clips_path("parts.tsv"), "path\tstart\tend\nten.mp4\t1\t2\nten.mp4\t1.5\t\nten.mp4\t\t0.3\n");
+    clips_write_text(clips_path("parts.jsonl"), "{\"path\":\"ten.mp4\",\"start\":1,\"end\":2,\"who\":1}\n{\"path\":"
+                                                "\"ten.mp4\",\"start\":1.5}\n{\"path\":\"ten.mp4\",\"end\":0.3}\n");
+    clips_write_text(clips_path("parts.txt"), "path,start,end\nten.mp4,1,2\nten.mp4,1.5,\nten.mp4,,0.3\n");
+    expect_clips("--list @parts.csv --all-items", 3, 10 + 25 + 3);
+    assert_int_equal(rename(db_path, clips_path("parts.db")), 0);
+    expect_files("--list @parts.csv --resume @parts.db --quiet", 0);
+    expect_clips("--list @parts.tsv --all-items", 3, 38);
+    expect_clips("--list @parts.jsonl --all-items", 3, 38);
+    expect_clips("--list @parts.txt --all-items", 3, 38);
+    expect_clips("--list @parts.txt --all-items --clip 4 --stride 2 --short last", 3, 12);
+    expect_clips("--list @parts.txt --all-items --epochs 2", 6, 76);
+    expect_clips("--list @parts.txt --all-items " ISOLATE, 3, 38);
+}
+
+TEST_CASE(a_list_with_columns_that_cannot_be_used_is_refused)
+{
+    clips_write_text(clips_path("back.csv"), "path,start,end\nten.mp4,2,1\n");
+    clips_write_text(clips_path("word.csv"), "path,start\nten.mp4,soon\n");
+    clips_write_text(clips_path("name.csv"), "name,start\nten.mp4,1\n");
+    clips_write_text(clips_path("part.csv"), "path,start\nten.mp4,1\n");
+    expect_refusal("--list @back.csv", "back.csv, line 2: the end is not after the start");
+    expect_refusal("--list @word.csv", "\"start\" is \"soon\", not a number of seconds");
+    expect_refusal("--list @name.csv", "name.csv, line 1: no column \"path\"");
+    expect_refusal("--list @part.csv --images", "cannot be combined with --images");
+    expect_refusal("--list @part.csv @videos", "cannot be combined with a folder");
+}
+
 TEST_CASE(a_file_for_each_thread_is_decoded_at_a_time)
 {
     const char *slots = "SELECT concurrency FROM stage WHERE name LIKE '0:1:decode%'";

@@ -126,7 +126,7 @@ TEST_CASE(what_an_index_cannot_keep_of_a_list_is_refused_by_name)
     put_file("zero.csv", "path,end\nclips/run/a.mp4,0\n");
     assert_refused(RUN("cut.csv"), 2, "\"split\" is neither the path, the label, the start nor the end");
     assert_refused(RUN("cut.jsonl"), 2, "cut.jsonl, line 2: \"split\" is neither the path");
-    assert_refused(RUN("long.csv"), 2, "long.csv, line 3: more cells than columns");
+    assert_refused(RUN("long.csv"), 2, "long.csv, line 2: more cells than columns");
     assert_refused(RUN("word.csv"), 2, "\"start\" is \"1:30\", not a number of seconds");
     assert_refused(RUN("back.csv"), 2, "the end is not after the start");
     assert_refused(RUN("zero.csv"), 2, "the end is not after the start");
@@ -317,7 +317,9 @@ TEST_CASE(lists_of_any_bytes_are_read_or_refused)
         snprintf(path, sizeof path, "%s/%s", work, name);
         path_list list;
         char problem[512] = "";
-        if (!path_list_read(path, &(path_list_names){ "path", "label", "start", "end" }, &list, problem))
+        if (!path_list_read(path,
+                            &(path_list_names){ .path = "path", .label = "label", .start = "start", .end = "end" },
+                            &list, problem))
             assert_string_not_equal(problem, "");
         path_list_free(&list);
     }

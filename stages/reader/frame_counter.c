@@ -39,7 +39,9 @@ static void give_up_kept(void *self)
 
 static void keep_frame(weir_frame_counter *counter, uint64_t number)
 {
-    enum { MAX_KEPT_BYTES = 64 << 20 };
+    enum {
+        MAX_KEPT_BYTES = 64 << 20
+    }; /* 20 frames of 1920x1080; with more, a second pass costs less than their memory */
     weir_kept_frame facts = { .number = number, .pts = counter->clock.pts, .ticks = counter->clock.ticks };
     weir__kept_frames_add(&counter->kept, counter->file->decoder, &facts, MAX_KEPT_BYTES);
 }

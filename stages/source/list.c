@@ -1,4 +1,5 @@
 /* The list source. It has one slot, so the worker has one user at a time. */
+#include <weir/bytes.h>
 #include <weir/files.h>
 
 #include <stdlib.h>
@@ -13,6 +14,44 @@ static void list_config_free(void *config)
     weir_list_config *list = config;
     free((void *)list->paths);
     free((void *)list->occurrences);
+    free((void *)list->starts_ns);
+    free((void *)list->ends_ns);
+}
+
+static int check_parts(const weir_list_config *list, weir_error *error)
+{
+    for (size_t i = 0; i < list->num_paths; i++) {
+        int64_t start_ns = list->starts_ns ? list->starts_ns[i] : 0, end_ns = list->ends_ns ? list->ends_ns[i] : 0;
+        if (start_ns < 0 || end_ns < 0 || (end_ns && end_ns <= start_ns))
+            return weir_error_set(
+                error, WEIR_EINVAL, 0,
+                "path %zu of the list: its start or end is negative, or the start is not before the end", i);
+    }
+    return WEIR_OK;
+}
+
+/* NULL = there are none, or out of memory. */
+static int64_t *copy_parts(const int64_t *times_ns, size_t num_paths)
+{
+    int64_t *copy = times_ns ? calloc(num_paths ? num_paths : 1, sizeof *copy) : NULL;
+    if (copy && num_paths)
+        memcpy(copy, times_ns, num_paths * sizeof *copy);
+    return copy;
+}
+
+/* Makes copies of the starts and ends. */
+static int own_parts(weir_list_config *list, weir_error *error)
+{
+    int64_t *starts_ns = copy_parts(list->starts_ns, list->num_paths);
+    int64_t *ends_ns = copy_parts(list->ends_ns, list->num_paths);
+    if ((list->starts_ns && !starts_ns) || (list->ends_ns && !ends_ns)) {
+        free(starts_ns);
+        free(ends_ns);
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    }
+    list->starts_ns = starts_ns;
+    list->ends_ns = ends_ns;
+    return WEIR_OK;
 }
 
 /* Makes a copy of the numbers, or the numbers. */
@@ -39,6 +78,9 @@ static int list_config_init(void *config, weir_error *error)
     if (list->num_paths == 0 && !list->may_be_empty)
         return weir_error_set(error, WEIR_ENOTFOUND, 0,
                               "the list of files is empty; set may_be_empty if a run without files is fine");
+    int status = check_parts(list, error);
+    if (status != WEIR_OK)
+        return status;
     size_t total_bytes = list->num_paths * sizeof(char *);
     for (size_t i = 0; i < list->num_paths; i++) {
         if (!list->paths[i])
@@ -48,9 +90,15 @@ static int list_config_init(void *config, weir_error *error)
     char **copy = malloc(total_bytes ? total_bytes : 1);
     if (!copy)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int status = number_paths(list, error);
+    status = number_paths(list, error);
     if (status != WEIR_OK) {
         free(copy);
+        return status;
+    }
+    status = own_parts(list, error);
+    if (status != WEIR_OK) {
+        free(copy);
+        free((void *)list->occurrences);
         return status;
     }
 
@@ -64,6 +112,17 @@ static int list_config_init(void *config, weir_error *error)
     return WEIR_OK;
 }
 
+static weir_item describe_part(weir_entry *entry, char *path, const weir_list_config *list, size_t at, uint64_t epoch)
+{
+    entry->path = path;
+    entry->number = at;
+    entry->epoch = epoch;
+    entry->occurrence = list->occurrences[at];
+    entry->start_ns = list->starts_ns ? list->starts_ns[at] : 0;
+    entry->end_ns = list->ends_ns ? list->ends_ns[at] : 0;
+    return (weir_item){ .data = entry, .release = weir_entry_release };
+}
+
 static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)in;
@@ -72,10 +131,17 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (worker->next == list->num_paths)
         return WEIR_EOF;
 
+    bool is_part = list->starts_ns || list->ends_ns;
     char *copy = strdup(list->paths[worker->next]);
-    if (!copy)
+    weir_entry *entry = copy && is_part ? weir_entry_new() : NULL;
+    if (!copy || (is_part && !entry)) {
+        free(copy);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
-    *out = (weir_item){ .data = copy, .release = weir_release_free };
+    }
+    if (is_part)
+        *out = describe_part(entry, copy, list, worker->next, weir_task_epoch(task));
+    else
+        *out = (weir_item){ .data = copy, .release = weir_release_free };
     if (weir_item_set_address(out, copy, list->occurrences[worker->next]) != WEIR_OK) {
         weir_item_release(out);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -84,11 +150,29 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     return WEIR_OK;
 }
 
+static int paths_config_init(void *config, weir_error *error)
+{
+    const weir_list_config *list = config;
+    if (list->starts_ns || list->ends_ns)
+        return weir_error_set(error, WEIR_EINVAL, 0, "a list with starts or ends needs weir_clip_list_source");
+    return list_config_init(config, error);
+}
+
+const weir_op weir_clip_list_source = {
+    .name = "list",
+    .makes = WEIR_TYPE_ENTRY,
+    .config_size = sizeof(weir_list_config),
+    .config_init = list_config_init,
+    .config_free = list_config_free,
+    .worker_size = sizeof(list_worker),
+    .run = list_run,
+};
+
 const weir_op weir_list_source = {
     .name = "list",
     .makes = WEIR_TYPE_TEXT,
     .config_size = sizeof(weir_list_config),
-    .config_init = list_config_init,
+    .config_init = paths_config_init,
     .config_free = list_config_free,
     .worker_size = sizeof(list_worker),
     .run = list_run,

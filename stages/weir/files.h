@@ -50,7 +50,8 @@ WEIR_API bool weir_file_name_matches(const char *path, const char *pattern);
  * The list source: paths (or URLs, or any other strings) that the program already has.
  *
  * Each item's data is a copy of the string (a char *, freed with free()), which is its label, too; in the label, the
- * secrets of a URL are hidden.
+ * secrets of a URL are hidden. If the config has starts or ends, the data is a weir_entry with the path, its part, and the number
+ * in the list.
  */
 
 /* The array and its strings are copied. */
@@ -62,17 +63,25 @@ typedef struct weir_list_config {
     /* The number of each path among those with the same identity (weir_item_identity()): in a list of which these paths are
        a part, for example a rank's share. Copied. NULL = they are numbered in the order of the paths. */
     const uint64_t *occurrences;
+    /* The part of the file that each item is, as weir_entry.start_ns and .end_ns. Copied. With one of the arrays, each item's data is
+       a weir_entry; what is NULL is 0 for all. */
+    const int64_t *starts_ns;
+    const int64_t *ends_ns;
 } weir_list_config;
 
 /* The source. weir_source_list() refuses, and weir_builder_build() reports, a list without paths (WEIR_ENOTFOUND; not with
-   `may_be_empty`) and one with a NULL (WEIR_EINVAL). */
+   `may_be_empty`), one with a NULL, and a start or end that is negative or not before the end (WEIR_EINVAL). */
 extern WEIR_API const weir_op weir_list_source;
+
+/* The same for a list with starts or ends; weir_source_list() chooses. */
+extern WEIR_API const weir_op weir_clip_list_source;
 
 /* Adds the source to the builder; see weir_builder_source(). */
 static inline void weir_source_list(weir_builder *builder, const weir_list_config *config,
                                     const weir_stage_options *options)
 {
-    weir_builder_source(builder, &weir_list_source, config, sizeof *config, options);
+    const weir_op *op = config && (config->starts_ns || config->ends_ns) ? &weir_clip_list_source : &weir_list_source;
+    weir_builder_source(builder, op, config, sizeof *config, options);
 }
 
 /* -- the directory source -- */

@@ -92,6 +92,8 @@ static bool add_row(const reading *from, const char *path, const char *label, co
 
 static bool refuse_column(const reading *from, const char *name)
 {
+    if (from->names->ignores_others)
+        return true;
     char what[384];
     snprintf(what, sizeof what,
              "\"%.200s\" is neither the path, the label, the start nor the end, and an index keeps no other column: "
@@ -181,9 +183,20 @@ static int find_column(char *const cells[], int num_cells, const char *name)
     return -1;
 }
 
+enum { PATH, LABEL, START, END, NUM_NAMES };
+
+static bool add_cells(const reading *from, char *const cells[], int num_cells, const int columns[NUM_NAMES])
+{
+    const char *texts[NUM_NAMES];
+    for (int i = 0; i < NUM_NAMES; i++)
+        texts[i] = columns[i] >= 0 && columns[i] < num_cells ? cells[columns[i]] : NULL;
+    if (!texts[PATH])
+        return refuse(from, "no path in it");
+    return add_row(from, texts[PATH], texts[LABEL], texts[START], texts[END]);
+}
+
 static bool read_csv(reading *from, char separator)
 {
-    enum { PATH, LABEL, START, END, NUM_NAMES };
     const char *const names[NUM_NAMES] = { from->names->path, from->names->label, from->names->start,
                                            from->names->end };
     int columns[NUM_NAMES];
@@ -191,29 +204,32 @@ static bool read_csv(reading *from, char separator)
     char what[256];
     from->line = 1;
     int num_columns = next_row(from, separator, cells);
+    size_t next_line = from->line;
+    from->line = 1;
     for (int i = 0; i < NUM_NAMES; i++)
         columns[i] = find_column(cells, num_columns, names[i]);
     if (columns[PATH] < 0) {
-        snprintf(what, sizeof what, "no column \"%s\"; name the right one with --path-column", from->names->path);
+        snprintf(what, sizeof what, "no column \"%s\"%s", from->names->path,
+                 from->names->ignores_others ? "" : "; name the right one with --path-column");
         return refuse(from, what);
     }
     for (int i = 0; i < num_columns; i++)
-        if (i != columns[PATH] && i != columns[LABEL] && i != columns[START] && i != columns[END])
-            return refuse_column(from, cells[i]);
+        if (i != columns[PATH] && i != columns[LABEL] && i != columns[START] && i != columns[END] &&
+            !refuse_column(from, cells[i]))
+            return false;
     while (*from->next) {
-        const char *texts[NUM_NAMES];
+        size_t line = next_line;
+        from->line = line;
         int num_cells = next_row(from, separator, cells);
+        next_line = from->line;
+        from->line = line; /* what is refused is told of the line where its row begins */
         if (num_cells < 0)
             return refuse(from, "a quote is not closed, or there are too many cells");
         if (num_cells == 1 && !*cells[0])
             continue;
         if (num_cells > num_columns)
             return refuse(from, "more cells than columns");
-        for (int i = 0; i < NUM_NAMES; i++)
-            texts[i] = columns[i] >= 0 && columns[i] < num_cells ? cells[columns[i]] : NULL;
-        if (!texts[PATH])
-            return refuse(from, "no path in it");
-        if (!add_row(from, texts[PATH], texts[LABEL], texts[START], texts[END]))
+        if (!add_cells(from, cells, num_cells, columns))
             return false;
     }
     return true;
@@ -230,8 +246,9 @@ static bool read_array(const reading *from, sqlite3_stmt *each, const char *json
         const char *path = (const char *)sqlite3_column_text(each, 0);
         if (!path)
             return refuse(from, "an element has no path: name its key with --path-column");
-        if (sqlite3_column_type(each, 4) != SQLITE_NULL)
-            return refuse_column(from, (const char *)sqlite3_column_text(each, 4));
+        if (sqlite3_column_type(each, 4) != SQLITE_NULL &&
+            !refuse_column(from, (const char *)sqlite3_column_text(each, 4)))
+            return false;
         if (!add_row(from, path, (const char *)sqlite3_column_text(each, 1),
                      (const char *)sqlite3_column_text(each, 2), (const char *)sqlite3_column_text(each, 3)))
             return false;
@@ -279,23 +296,72 @@ static bool read_json(reading *from, bool is_lines)
     return is_read;
 }
 
-bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512])
+/* Is the first line "path,start" or the like? A name of a file would have to be just that. */
+static bool has_header(const char *text, const char *path_column)
+{
+    const char *end = text + strcspn(text, "\r\n");
+    size_t length = strlen(path_column), num_cells = 0;
+    bool has_path = false;
+    for (const char *cell = text; cell <= end; num_cells++) {
+        size_t bytes = strcspn(cell, ",\r\n");
+        bool is_quoted = bytes == length + 2 && *cell == '"';
+        has_path |= (bytes == length || is_quoted) && strncmp(cell + is_quoted, path_column, length) == 0;
+        cell += bytes + 1;
+    }
+    return has_path && num_cells > 1;
+}
+
+static const char *extension_of(const char *file)
 {
     const char *dot = strrchr(file, '.');
-    char *text = read_text(file, problem);
+    return dot ? dot : "";
+}
+
+static const char byte_order_mark[] = "\xef\xbb\xbf"; /* spreadsheets write it */
+
+static const char *skip_mark(const char *text)
+{
+    size_t length = sizeof byte_order_mark - 1;
+    return strncmp(text, byte_order_mark, length) == 0 ? text + length : text;
+}
+
+bool path_list_has_columns(const char *text, const char *file, const path_list_names *names)
+{
+    static const char *const extensions[] = { ".csv", ".tsv", ".json", ".jsonl" };
+    for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++)
+        if (strcmp(extension_of(file), extensions[i]) == 0)
+            return true;
+    return has_header(skip_mark(text), names->path);
+}
+
+bool path_list_read_text(char *text, const char *file, const path_list_names *names, path_list *list,
+                         char problem[512])
+{
+    const char *extension = extension_of(file);
     reading from = { .names = names, .list = list, .file = file, .problem = problem, .next = text };
+    bool is_read;
     *list = (path_list){ 0 };
-    if (!text)
-        return false;
     *problem = '\0';
-    bool is_read = dot && strcmp(dot, ".csv") == 0     ? read_csv(&from, ',')
-                   : dot && strcmp(dot, ".tsv") == 0   ? read_csv(&from, '\t')
-                   : dot && strcmp(dot, ".json") == 0  ? read_json(&from, false)
-                   : dot && strcmp(dot, ".jsonl") == 0 ? read_json(&from, true)
-                                                       : read_lines(&from);
+    from.next += skip_mark(text) - text;
+    if (strcmp(extension, ".csv") == 0)
+        is_read = read_csv(&from, ',');
+    else if (strcmp(extension, ".tsv") == 0)
+        is_read = read_csv(&from, '\t');
+    else if (strcmp(extension, ".json") == 0 || strcmp(extension, ".jsonl") == 0)
+        is_read = read_json(&from, strcmp(extension, ".jsonl") == 0);
+    else if (has_header(from.next, names->path))
+        is_read = read_csv(&from, ',');
+    else
+        is_read = read_lines(&from);
     from.line = 0;
-    if (is_read && list->num_paths == 0)
-        is_read = refuse(&from, "no path in it");
+    return is_read && (list->num_paths > 0 || refuse(&from, "no path in it"));
+}
+
+bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512])
+{
+    *list = (path_list){ 0 };
+    char *text = read_text(file, problem);
+    bool is_read = text && path_list_read_text(text, file, names, list, problem);
     free(text);
     return is_read;
 }

@@ -16,14 +16,24 @@ typedef struct path_list {
 /* The names of the columns, or keys. */
 typedef struct path_list_names {
     const char *path, *label, *start, *end; /* start and end are in seconds */
+    bool ignores_others;                    /* other columns and keys are not refused */
 } path_list_names;
 
 /*
- * Reads a file: .csv, .tsv, .json (an array of objects or strings), .jsonl; any other has one path per line. Relative
+ * Reads a file: .csv, .tsv, .json (an array of objects or strings), .jsonl; any other has one path per line, unless its first
+ * line is a header of CSV. Relative
  * paths are relative to the file's folder. A file may be in several rows. Any other column or key is refused by name.
  * False: *problem says why. Free the list in any case.
  */
 bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512]);
+
+/* Is it a table or JSON, and not a path in each line? By the name of the file, or the first line of the text. */
+bool path_list_has_columns(const char *text, const char *file, const path_list_names *names);
+
+/* The same of a text, which is changed. `file` is its name: for messages, for relative paths, and to tell the format; a text whose
+   first line has the path's column among others is CSV, whatever the name. */
+bool path_list_read_text(char *text, const char *file, const path_list_names *names, path_list *list,
+                         char problem[512]);
 
 /* The whole file. Both are copied; label may be NULL. */
 void path_list_add(path_list *list, const char *path, const char *label);

@@ -288,8 +288,10 @@ static int build_from_paths(const tool_call *call, const char *db_path)
     bool has_labels = call->num_words == 1 && is_list(call->words[0]);
     if (has_labels)
         is_read = path_list_read(call->words[0],
-                                 &(path_list_names){ settings.path_column, settings.label_column,
-                                                     settings.start_column, settings.end_column },
+                                 &(path_list_names){ .path = settings.path_column,
+                                                     .label = settings.label_column,
+                                                     .start = settings.start_column,
+                                                     .end = settings.end_column },
                                  &list, problem);
     for (int i = 0; !has_labels && i < call->num_words; i++)
         path_list_add(&list, call->words[i], NULL);

@@ -108,12 +108,22 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
     return RECORD_DONE;
 }
 
-static void add_path(record_inputs *inputs, const char *path, uint64_t occurrence)
+static void add_part(record_inputs *inputs, const char *path, uint64_t occurrence, int64_t start_ns, int64_t end_ns)
 {
+    inputs->starts_ns = memory_grow(inputs->starts_ns, inputs->num_paths, sizeof *inputs->starts_ns);
+    inputs->ends_ns = memory_grow(inputs->ends_ns, inputs->num_paths, sizeof *inputs->ends_ns);
+    inputs->starts_ns[inputs->num_paths] = start_ns;
+    inputs->ends_ns[inputs->num_paths] = end_ns;
+    inputs->has_parts |= start_ns || end_ns;
     inputs->paths = memory_grow(inputs->paths, inputs->num_paths, sizeof *inputs->paths);
     inputs->occurrences = memory_grow(inputs->occurrences, inputs->num_paths, sizeof *inputs->occurrences);
     inputs->occurrences[inputs->num_paths] = occurrence;
     inputs->paths[inputs->num_paths++] = path;
+}
+
+static void add_path(record_inputs *inputs, const char *path, uint64_t occurrence)
+{
+    add_part(inputs, path, occurrence, 0, 0);
 }
 
 /* Terminates each line with NUL, and adds those that are not empty. */
@@ -126,6 +136,38 @@ static void add_lines(record_inputs *inputs)
         if (*line)
             add_path(inputs, line, 0);
     }
+}
+
+/* A table or JSON: as weir index reads it. */
+static int add_rows(const record_settings *settings, record_inputs *inputs, const path_list_names *names)
+{
+    char problem[512];
+    if (!path_list_read_text(inputs->list, settings->list_path, names, &inputs->clips, problem))
+        return record_refuse(settings, "--list: %s", problem);
+    for (size_t i = 0; i < inputs->clips.num_paths; i++)
+        add_part(inputs, inputs->clips.paths[i], 0, inputs->clips.starts_ns[i], inputs->clips.ends_ns[i]);
+    if (!inputs->has_parts)
+        return RECORD_DONE;
+    const char *other = settings->tar         ? "--tar"
+                        : settings->images    ? "--images"
+                        : settings->audio     ? "--audio"
+                        : inputs->num_folders ? "a folder"
+                                              : NULL;
+    if (other)
+        return record_refuse(settings, "--list: %s: its rows have starts or ends, which cannot be combined with %s",
+                             settings->list_path, other);
+    return RECORD_DONE;
+}
+
+static int add_list(const record_settings *settings, record_inputs *inputs)
+{
+    static const path_list_names names = {
+        .path = "path", .label = "label", .start = "start", .end = "end", .ignores_others = true
+    };
+    if (inputs->list && path_list_has_columns(inputs->list, settings->list_path, &names))
+        return add_rows(settings, inputs, &names);
+    add_lines(inputs);
+    return RECORD_DONE;
 }
 
 /* -- all of it */
@@ -203,8 +245,11 @@ static void select_share(record_inputs *inputs)
     inputs->num_all_paths = inputs->num_paths;
     inputs->all_paths = inputs->paths;
     inputs->all_occurrences = inputs->occurrences;
+    int64_t *starts_ns = inputs->starts_ns, *ends_ns = inputs->ends_ns;
     inputs->paths = NULL;
     inputs->occurrences = NULL;
+    inputs->starts_ns = NULL;
+    inputs->ends_ns = NULL;
     inputs->num_paths = 0;
     identity_key_load(inputs->all_paths, inputs->num_all_paths);
     if (weir_identity_number(inputs->all_paths, inputs->num_all_paths, inputs->all_occurrences) != WEIR_OK)
@@ -212,7 +257,9 @@ static void select_share(record_inputs *inputs)
     count_names(inputs);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->all_occurrences[i]))
-            add_path(inputs, inputs->all_paths[i], inputs->all_occurrences[i]);
+            add_part(inputs, inputs->all_paths[i], inputs->all_occurrences[i], starts_ns[i], ends_ns[i]);
+    free(starts_ns);
+    free(ends_ns);
     for (size_t i = 0; i < inputs->num_folders; i++) {
         /* check_folders() has refused inputs that are empty together */
         inputs->folders[i].may_be_empty = inputs->num_folders > 1 || inputs->num_all_paths > 0;
@@ -234,8 +281,9 @@ int record_inputs_open(const record_settings *settings, record_inputs *inputs)
         exit_status = take_input(settings, settings->inputs[i], inputs);
     if (exit_status != RECORD_DONE)
         return exit_status;
-    add_lines(inputs);
-    exit_status = check_folders(settings, inputs);
+    exit_status = add_list(settings, inputs);
+    if (exit_status == RECORD_DONE)
+        exit_status = check_folders(settings, inputs);
     if (exit_status == RECORD_DONE)
         select_share(inputs);
     return exit_status;
@@ -279,5 +327,8 @@ void record_inputs_free(record_inputs *inputs)
     weir__name_counts_free(&inputs->names);
     record_ended_free(&inputs->share.ended);
     free(inputs->list);
+    free(inputs->starts_ns);
+    free(inputs->ends_ns);
+    path_list_free(&inputs->clips);
     *inputs = (record_inputs){ 0 };
 }

@@ -7,6 +7,7 @@
 #include <weir/sampler.h>
 
 #include "common/name_count.h"
+#include "tools/cli/path_list.h"
 #include "tools/record/record_ended.h"
 #include "tools/record/record_settings.h"
 
@@ -35,12 +36,16 @@ typedef struct record_inputs {
     size_t num_folders;
     const char **paths;    /* files and URLs of the share */
     uint64_t *occurrences; /* of each of these: its number among those of all_paths with the same identity */
+    int64_t *starts_ns;    /* of each: its part of the file, as weir_list_config has it */
+    int64_t *ends_ns;
     size_t num_paths;
+    bool has_parts;         /* a start or end is given */
     const char **all_paths; /* of all processes */
     uint64_t *all_occurrences;
     size_t num_all_paths;
     weir_name_counts names; /* of their identities, if there are folders, which may have the same files */
     char *list;             /* the text of --list, which paths points into */
+    path_list clips;        /* or its rows */
 } record_inputs;
 
 /* Returns 0, or reports the error on stderr and returns the exit status 2: an input is missing, is not a file,

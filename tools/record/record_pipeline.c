@@ -113,6 +113,8 @@ static void add_sources(const record_settings *settings, const record_inputs *in
             .num_paths = inputs->num_paths,
             .may_be_empty = true,
             .occurrences = inputs->occurrences,
+            .starts_ns = inputs->has_parts ? inputs->starts_ns : NULL,
+            .ends_ns = inputs->has_parts ? inputs->ends_ns : NULL,
         };
         if (rounds)
             record_rounds_source_list(builder, &list, rounds, &options);

@@ -1,5 +1,7 @@
 #include "tools/record/record_rounds.h"
 
+#include <weir/bytes.h>
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,17 +108,15 @@ static int rounds_run(void *worker, weir_item *in, weir_item *out, weir_task *ta
     return status;
 }
 
-static const weir_op rounds_op = {
-    .name = "rounds",
-    .makes = WEIR_TYPE_TEXT,
-    .config_size = sizeof(rounds_config),
-    .config_init = rounds_config_init,
-    .config_free = rounds_config_free,
-    .worker_size = sizeof(rounds_worker),
-    .worker_init = rounds_worker_init,
-    .run = rounds_run,
-    .worker_free = rounds_worker_free,
-};
+#define ROUNDS_OF(type) \
+    { \
+        .name = "rounds", .makes = (type), .config_size = sizeof(rounds_config), .config_init = rounds_config_init, \
+        .config_free = rounds_config_free, .worker_size = sizeof(rounds_worker), .worker_init = rounds_worker_init, \
+        .run = rounds_run, .worker_free = rounds_worker_free, \
+    }
+
+static const weir_op rounds_op = ROUNDS_OF(WEIR_TYPE_TEXT);
+static const weir_op clip_rounds_op = ROUNDS_OF(WEIR_TYPE_ENTRY);
 
 void record_rounds_source_directory(weir_builder *builder, const weir_directory_config *config, record_rounds *rounds,
                                     const weir_stage_options *options)
@@ -128,6 +128,9 @@ void record_rounds_source_directory(weir_builder *builder, const weir_directory_
 void record_rounds_source_list(weir_builder *builder, const weir_list_config *config, record_rounds *rounds,
                                const weir_stage_options *options)
 {
-    rounds_config own = { .of.list = *config, .op = &weir_list_source, .rounds = rounds };
-    weir_builder_source(builder, &rounds_op, &own, sizeof own, options);
+    bool is_clips = config->starts_ns || config->ends_ns;
+    rounds_config own = { .of.list = *config,
+                          .op = is_clips ? &weir_clip_list_source : &weir_list_source,
+                          .rounds = rounds };
+    weir_builder_source(builder, is_clips ? &clip_rounds_op : &rounds_op, &own, sizeof own, options);
 }
