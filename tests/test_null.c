@@ -283,6 +283,29 @@ TEST_CASE(readers_refuse_null)
     weir_video_reader_free(NULL);
 }
 
+TEST_CASE(pools_of_readers_refuse_null)
+{
+    weir_video_source none = { 0 };
+    weir_video_reader *reader;
+    weir_video_reader_pool *pool;
+    weir_video_reader_pool_config config = { 0 };
+    weir_video_reader_pool_figures figures;
+    REFUSED(weir_video_reader_pool_new(NULL, &config, sizeof config, NULL));
+    REFUSED(weir_video_reader_pool_new(&pool, &config, 0, NULL));
+    REFUSED(weir_video_reader_pool_take(NULL, &none, sizeof none, &reader, NULL));
+    REFUSED(weir_video_reader_pool_figures_get(NULL, &figures, sizeof figures));
+    assert_int_equal(weir_video_reader_pool_new(&pool, NULL, 0, NULL), WEIR_OK);
+    REFUSED(weir_video_reader_pool_take(pool, NULL, sizeof none, &reader, NULL));
+    REFUSED(weir_video_reader_pool_take(pool, &none, 0, &reader, NULL));
+    REFUSED(weir_video_reader_pool_take(pool, &none, sizeof none, NULL, NULL));
+    REFUSED(weir_video_reader_pool_figures_get(pool, NULL, sizeof figures));
+    weir_video_reader_pool_give_back(pool, NULL);
+    weir_video_reader_pool_give_back(NULL, NULL);
+    weir_video_reader_pool_drop(NULL);
+    weir_video_reader_pool_free(pool);
+    weir_video_reader_pool_free(NULL);
+}
+
 TEST_CASE(sampling_and_batches_refuse_null)
 {
     weir_sampler *sampler;

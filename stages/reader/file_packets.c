@@ -334,6 +334,12 @@ size_t weir__file_packets_of_frame(const weir_file_packets *file, uint64_t frame
     return file->index.frames[frame];
 }
 
+size_t weir__file_packets_bytes(const weir_file_packets *file)
+{
+    size_t cached_bytes = file->cache ? file->cached_bytes : 0;
+    return cached_bytes + file->max_cached * sizeof(AVPacket *) + weir__index_bytes(&file->index);
+}
+
 void weir__file_packets_reset(weir_file_packets *file)
 {
     drop_cache(file);

@@ -252,6 +252,11 @@ int weir__timeline_add(weir_timeline *timeline, int64_t ticks, bool is_key)
     return WEIR_OK;
 }
 
+size_t weir__timeline_bytes(const weir_timeline *timeline)
+{
+    return timeline->num_frames * (sizeof *timeline->ticks + sizeof *timeline->is_key);
+}
+
 void weir__timeline_reset(weir_timeline *timeline)
 {
     free(timeline->ticks);

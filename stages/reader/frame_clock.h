@@ -100,6 +100,9 @@ int weir__timeline_add(weir_timeline *timeline, int64_t ticks, bool is_key);
    0/0. */
 void weir__timeline_end(weir_timeline *timeline, AVRational average_rate, AVRational real_rate);
 
+/* The memory that it takes. */
+size_t weir__timeline_bytes(const weir_timeline *timeline);
+
 void weir__timeline_reset(weir_timeline *timeline);
 
 /* The ticks of a frame at that rate, at least 1; 0 = the rate is unknown. */

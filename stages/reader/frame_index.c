@@ -300,6 +300,11 @@ int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, 
     return rc;
 }
 
+size_t weir__index_bytes(const weir_index *index)
+{
+    return index->max_packets * sizeof *index->packets + index->num_frames * sizeof *index->frames;
+}
+
 void weir__index_reset(weir_index *index)
 {
     free(index->packets);

@@ -65,6 +65,9 @@ int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, 
 /* Only for a trusted index. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
 
+/* The memory that it takes. */
+size_t weir__index_bytes(const weir_index *index);
+
 void weir__index_reset(weir_index *index);
 
 #endif

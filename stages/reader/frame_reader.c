@@ -179,6 +179,27 @@ bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_s
     return reader->is_whole && reader->has_timeline && is_sound && !weir__sampling_is_plain(sampling);
 }
 
+void weir__frame_reader_rest(weir_frame_reader *reader)
+{
+    forget_targets(reader);
+    weir__frame_counter_reset(&reader->counter);
+    reader->counter.has_kept = false;
+    reader->counter.is_running = false;
+    reader->run.is_running = false;
+    reader->file.hidden.num = 0;
+    av_frame_unref(reader->file.decoder->frame);
+    weir__decoder_flush(reader->file.decoder);
+}
+
+size_t weir__frame_reader_bytes(const weir_frame_reader *reader)
+{
+    const AVFormatContext *format = reader->file.decoder->format;
+    size_t num_bytes = weir__file_packets_bytes(&reader->file) + weir__timeline_bytes(&reader->timeline);
+    for (unsigned i = 0; i < format->nb_streams; i++)
+        num_bytes += (size_t)avformat_index_get_entries_count(format->streams[i]) * sizeof(AVIndexEntry);
+    return num_bytes;
+}
+
 int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 {
     const weir_file_packets *file = &reader->file;

@@ -90,6 +90,13 @@ uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader);
  */
 int weir__frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order);
 
+/* Ends the request, and frees what the decoder has; the index, the cache and the timeline stay. Only if
+   weir__frame_reader_can_select(). */
+void weir__frame_reader_rest(weir_frame_reader *reader);
+
+/* What the open file takes: cache, index, timeline, and FFmpeg's tables of packets. */
+size_t weir__frame_reader_bytes(const weir_frame_reader *reader);
+
 void weir__frame_reader_close(weir_frame_reader *reader);
 
 #endif

@@ -99,6 +99,12 @@ int weir__picture_reader_size(const weir_picture_reader *reader, int *width, int
                              width, height, error);
 }
 
+void weir__picture_reader_rest(weir_picture_reader *reader)
+{
+    end_request(reader);
+    weir__frame_reader_rest(&reader->frames);
+}
+
 void weir__picture_reader_close(weir_picture_reader *reader)
 {
     end_request(reader);

@@ -82,6 +82,9 @@ int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames
    *error filled. */
 int weir__picture_reader_size(const weir_picture_reader *reader, int *width, int *height, weir_error *error);
 
+/* Ends the request, and frees all decoded frames; the file stays open. Only if weir__frame_reader_can_select(). */
+void weir__picture_reader_rest(weir_picture_reader *reader);
+
 /* Ends the request, and closes the file. Also if it is closed. What decoder.input keeps for opening a file again stays: see
    weir__input_forget(). */
 void weir__picture_reader_close(weir_picture_reader *reader);

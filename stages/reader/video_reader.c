@@ -17,6 +17,7 @@
 #include "stages/config/own_config.h"
 #include "stages/config/picture_fields.h"
 #include "stages/reader/frame_selection.h"
+#include "stages/reader/kept_reader.h"
 #include "stages/reader/picture_reader.h"
 #include "stages/reader/sampling_fields.h"
 #include "stages/reader/video_config.h"
@@ -122,20 +123,20 @@ static void close_file(weir_video_reader *reader)
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 
-static int own_video_config(weir_video_reader *reader, const weir_video_config *config, size_t config_size,
-                            weir_error *error)
+int weir__video_reader_config(weir_video_config *own, const weir_video_config *config, size_t config_size,
+                              weir_error *error)
 {
-    weir_video_config own;
+    weir_video_config checked;
     if (config && config_size == 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "a weir_video_config is given, but its size is 0: pass its sizeof");
-    int rc = weir_struct_copy(&own, sizeof own, config, config_size, "weir_video_config", error);
-    if (rc == WEIR_OK && own.audio)
+    int rc = weir_struct_copy(&checked, sizeof checked, config, config_size, "weir_video_config", error);
+    if (rc == WEIR_OK && checked.audio)
         rc = weir_error_set(error, WEIR_EINVAL, 0, "audio: a video reader returns no sound; set audio to NULL");
     if (rc == WEIR_OK)
-        rc = weir__video_config_check(&own, error);
+        rc = weir__video_config_check(&checked, error);
     if (rc == WEIR_OK)
-        reader->config = own;
+        *own = checked;
     return rc;
 }
 
@@ -213,7 +214,7 @@ int weir_video_reader_open(weir_video_reader **made, const weir_video_source *so
         return fail_memory(error);
     rc = prepare_source(reader, error);
     if (rc == WEIR_OK)
-        rc = own_video_config(reader, config, config_size, error);
+        rc = weir__video_reader_config(&reader->config, config, config_size, error);
     if (rc != WEIR_OK)
         goto no_config;
     if (weir__picture_reader_init(&reader->reader, &reader->config, own.should_stop, NULL, own.self) != WEIR_OK) {
@@ -539,4 +540,61 @@ int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir
     int rc = give_chunk(reader, frames, error);
     reader->step = rc == WEIR_MORE ? GOING : rc == WEIR_OK ? ENDED : NOT_BEGUN;
     return rc == WEIR_MORE ? WEIR_OK : rc;
+}
+
+/* ---- a reader that is kept ------------------------------------------------------------------------------------ */
+
+void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void *self), void *self)
+{
+    reader->reader.decoder.should_stop = should_stop;
+    reader->reader.decoder.self = self;
+}
+
+const char *weir__video_reader_path(const weir_video_reader *reader)
+{
+    return reader->path;
+}
+
+bool weir__video_reader_file(const weir_video_reader *reader, struct stat *file)
+{
+    const weir_input *input = &reader->reader.decoder.input;
+    if (!reader->source.path || !reader->is_open || !input->file.is_open || !S_ISREG(input->file.info.st_mode))
+        return false;
+    *file = input->file.info;
+    return true;
+}
+
+static int is_look_interrupted(void *self)
+{
+    const weir_decoder *decoder = &((weir_video_reader *)self)->reader.decoder;
+    return decoder->should_stop && decoder->should_stop(decoder->self);
+}
+
+bool weir__video_reader_look(weir_video_reader *reader, struct stat *file)
+{
+    weir_local_file named;
+    AVIOInterruptCB interrupt = { .callback = is_look_interrupted, .opaque = reader };
+    int rc =
+        weir__local_file_open(&named, &reader->reader.decoder.input.host, reader->path, -1, false, interrupt, NULL);
+    *file = named.info;
+    weir__local_file_close(&named);
+    return rc == WEIR_OK && S_ISREG(file->st_mode);
+}
+
+bool weir__video_reader_rest(weir_video_reader *reader)
+{
+    static const weir_sampling selected = { .what = WEIR_SAMPLE_EVERY, .every = 1 };
+    if (!reader->is_open || !weir__frame_reader_can_select(&reader->reader.frames, &selected))
+        return false;
+    weir__picture_reader_rest(&reader->reader);
+    free_request(&reader->request);
+    reader->step = NOT_BEGUN;
+    reader->number = weir__random_seed(0, 0);
+    reader->info = weir__video_info_of(&reader->reader.decoder);
+    return true;
+}
+
+uint64_t weir__video_reader_bytes(const weir_video_reader *reader)
+{
+    return sizeof *reader + reader->source.packets_bytes + weir__frame_reader_bytes(&reader->reader.frames);
 }

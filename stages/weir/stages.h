@@ -19,5 +19,6 @@
 #include <weir/tar.h>
 #include <weir/video.h>
 #include <weir/video_reader.h>
+#include <weir/video_reader_pool.h>
 
 #endif

@@ -1,0 +1,36 @@
+/*
+ * What a pool needs of a video reader that it keeps. Internal. One thread at a time for each reader.
+ */
+#ifndef STAGES_READER_KEPT_READER_H
+#define STAGES_READER_KEPT_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <weir/video_reader.h>
+
+/* A checked copy for weir_video_reader_open(), also for several calls. WEIR_OK, and weir__video_config_free() frees it; or the
+   failure with *error filled. */
+int weir__video_reader_config(weir_video_config *own, const weir_video_config *config, size_t config_size,
+                              weir_error *error);
+
+/* From now on, the reader asks that function whether to stop. */
+void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void *self), void *self);
+
+const char *weir__video_reader_path(const weir_video_reader *reader);
+
+/* The regular file that is open by a path, when it was opened. False = there is none. */
+bool weir__video_reader_file(const weir_video_reader *reader, struct stat *file);
+
+/* The regular file that the reader's path names now. False = there is none. */
+bool weir__video_reader_look(weir_video_reader *reader, struct stat *file);
+
+/* Ends the request, frees its frames and those of the decoder, and sets the number to that of a new reader. False: the open file
+   cannot answer further requests for selected frames, and nothing was done. */
+bool weir__video_reader_rest(weir_video_reader *reader);
+
+/* Of a reader that rests. */
+uint64_t weir__video_reader_bytes(const weir_video_reader *reader);
+
+#endif
