@@ -195,18 +195,17 @@ static bool has_asked_enough(void *self)
 static void run_reader(const weir_video_config *config, const char *path)
 {
     weir_error error = { 0 };
-    weir_ffmpeg_log log;
+    weir_ffmpeg_log log = { 0 };
     weir_decoder decoder = {
         .should_stop = has_asked_enough,
         .config = config->decoder,
         .input.config = config->input,
     };
-    weir_frame_reader reader = { .decoder = &decoder,
+    weir_frame_reader reader = { .file = { .decoder = &decoder, .far_bytes = 1 },
                                  .sampling = &config->sampling,
                                  .seed = config->seed,
                                  .max_frames = config->max_frames,
-                                 .max_duration_ns = INT64_MAX,
-                                 .far_bytes = 1 };
+                                 .max_duration_ns = INT64_MAX };
     weir__ffmpeg_log_begin(&log, path, path);
     if (weir__decoder_init(&decoder) != WEIR_OK)
         abort();
