@@ -47,6 +47,22 @@ static char *decode(struct program *program, const char *options)
     return bench_run_for_json(program, line);
 }
 
+/* Each way draws from each file; what is no video is left out, with a message. */
+TEST_CASE(draws_measures_each_way_for_each_file)
+{
+    struct program program;
+    char line[1024];
+    snprintf(line, sizeof line, "draws --runs 1 --draws 2 --glob [sl]*.mp4 --dataset-dir %s", clips);
+    char *json = bench_run_for_json(&program, line);
+    bench_assert_report(json, "draws");
+    int num_rows = bench_count_rows(json, "1");
+    assert_true(num_rows >= 4 && num_rows % 4 == 0);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.cpu_s_per_draw') > 0"), num_rows);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'kept open'"), num_rows / 4);
+    free(json);
+    program_free(&program);
+}
+
 TEST_CASE(decode_finds_the_same_pictures_as_the_bare_loop)
 {
     struct program program;

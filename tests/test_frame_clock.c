@@ -221,7 +221,7 @@ static weir_timeline steady(size_t num_frames, AVRational frame, AVRational tick
     for (size_t i = 0; i < num_frames; i++)
         assert_int_equal(weir__timeline_add(&timeline, av_rescale_q((int64_t)i, frame, tick), false), WEIR_OK);
     timeline.end_ticks = av_rescale_q((int64_t)num_frames, frame, tick);
-    weir__timeline_end(&timeline, rate, unknown);
+    weir__timeline_end(&timeline, weir__timeline_step(&timeline), rate, unknown);
     return timeline;
 }
 
@@ -268,10 +268,10 @@ TEST_CASE(the_tolerance_is_less_than_half_a_frame)
 TEST_CASE(a_guessed_rate_does_not_make_times_exact)
 {
     weir_timeline timeline = steady(60, (AVRational){ 1, 30 }, milliseconds, unknown);
-    weir__timeline_end(&timeline, unknown, (AVRational){ 1000, 1 });
+    weir__timeline_end(&timeline, weir__timeline_step(&timeline), unknown, (AVRational){ 1000, 1 });
     assert_true(timeline.is_rounded);
     timeline.time_base = (AVRational){ 1, 30 }; /* a tick is a frame, some are dropped */
-    weir__timeline_end(&timeline, (AVRational){ 17, 1 }, (AVRational){ 30, 1 });
+    weir__timeline_end(&timeline, weir__timeline_step(&timeline), (AVRational){ 17, 1 }, (AVRational){ 30, 1 });
     assert_false(timeline.is_rounded);
     weir__timeline_reset(&timeline);
 }
@@ -282,7 +282,7 @@ TEST_CASE(a_variable_rate_of_whole_ticks_is_exact)
     weir_timeline timeline = { .time_base = { 1, 15360 }, .end_ticks = 6144 };
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(weir__timeline_add(&timeline, ticks[i], false), WEIR_OK);
-    weir__timeline_end(&timeline, (AVRational){ 17, 1 }, unknown);
+    weir__timeline_end(&timeline, weir__timeline_step(&timeline), (AVRational){ 17, 1 }, unknown);
     assert_tolerance(timeline, 1, 1);
 }
 

@@ -131,7 +131,7 @@ static int64_t end_of(weir_packet_entry *packets, size_t num_packets)
 {
     weir_index index = index_of(packets, num_packets);
     weir_timeline timeline = { 0 };
-    assert_int_equal(weir__index_fill_timeline(&index, stream, &timeline), WEIR_OK);
+    weir__index_set_timeline(&index, stream, &timeline);
     int64_t end_ns = weir__timeline_ns(&timeline, timeline.num_frames);
     weir__timeline_reset(&timeline);
     weir__index_reset(&index);
@@ -143,11 +143,11 @@ TEST_CASE(the_timeline_begins_at_0_and_ends_with_the_last_duration)
     static const int64_t times_ms[] = { 0, 100, 200, 300, 400, 500, 650 };
     weir_index index = index_of(open_group, NUM_OPEN);
     weir_timeline timeline = { 0 };
-    assert_int_equal(weir__index_fill_timeline(&index, stream, &timeline), WEIR_OK);
+    weir__index_set_timeline(&index, stream, &timeline);
     assert_int_equal(timeline.num_frames, 7);
     for (size_t i = 0; i < 7; i++) {
         assert_int_equal(weir__timeline_ns(&timeline, i), times_ms[i] * WEIR_MILLISECOND);
-        assert_int_equal(timeline.is_key[i], i == 0 || i == 5);
+        assert_int_equal(weir__timeline_is_key(&timeline, i), i == 0 || i == 5);
     }
     assert_int_equal(weir__timeline_ns(&timeline, 7), 690 * WEIR_MILLISECOND);
     weir__timeline_reset(&timeline);

@@ -467,10 +467,10 @@ TEST_CASE(after_a_read_that_failed_the_next_request_is_right)
     weir_bytes_free(file.bytes);
 }
 
-/* Its packets are more than what is cached: they are read again for each request. */
+/* Its packets are more than what is cached: those of other frames are read for each request. */
 static const char *make_uncached(void)
 {
-    return clips_make("raw.mov", "-f lavfi -i testsrc2=s=640x480:r=20:d=1 -c:v rawvideo -pix_fmt rgb24");
+    return clips_make("raw.mov", "-f lavfi -i testsrc2=s=640x480:r=20:d=3 -c:v rawvideo -pix_fmt rgb24");
 }
 
 TEST_CASE(in_a_file_whose_packets_are_not_kept_requests_are_right_also_after_failures)
@@ -488,16 +488,18 @@ TEST_CASE(in_a_file_whose_packets_are_not_kept_requests_are_right_also_after_fai
     const weir_sampling some = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 3 };
     for (size_t i = 0; i < LENGTH(failing); i++) {
         weir_frames *frames = NULL;
+        const int64_t elsewhere[] = { (int64_t)i * 7 + 30, (int64_t)i * 7 + 22, (int64_t)i * 7 + 31 };
+        const weir_sampling others = { .what = WEIR_SAMPLE_INDICES, .indices = elsewhere, .num_indices = 3 };
         expect_frames(reader, path, some);
         file.num_reads = 0;
         file.failing_read = failing[i];
-        int rc = ask(reader, some, &frames, NULL);
+        int rc = ask(reader, others, &frames, NULL);
         bool has_failed = failing[i] && file.num_reads >= failing[i];
         assert_int_equal(rc, has_failed ? WEIR_EIO : WEIR_OK);
         num_failed += has_failed;
         file.failing_read = 0;
         weir_frames_free(frames);
-        expect_frames(reader, path, some);
+        expect_frames(reader, path, others);
     }
     assert_in_range(num_failed, 2, LENGTH(failing) - 1);
     weir_video_reader_free(reader);
@@ -590,7 +592,7 @@ TEST_CASE(requests_that_go_forward_read_the_file_on_without_seeking)
     for (int64_t i = 1; i < whole->num_frames; i++)
         expect_one(reader, whole, i);
     assert_in_range(file.num_bytes, file.bytes->size_bytes / 2, file.bytes->size_bytes + file.bytes->size_bytes / 20);
-    assert_int_equal(file.num_seeks, 0);
+    assert_in_range(file.num_seeks, 0, 1); /* back from the last packets, which tell when the video ends */
     weir_frames_free(whole);
     weir_video_reader_free(reader);
     weir_bytes_free(file.bytes);

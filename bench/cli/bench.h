@@ -8,6 +8,7 @@
 int bench_costs(int argc, char **argv);
 int bench_decode(int argc, char **argv);
 int bench_decode_peers(int argc, char **argv);
+int bench_draws(int argc, char **argv);
 int bench_engine(int argc, char **argv);
 int bench_stop(int argc, char **argv);
 int bench_verdict(int argc, char **argv);

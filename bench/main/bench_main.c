@@ -19,6 +19,7 @@ static const bench_command commands[] = {
 #ifdef WEIR_BENCH_STAGES
     { "decode", bench_decode, "a folder of videos in the pipeline, compared with a bare FFmpeg loop" },
     { "peers", bench_decode_peers, "the same compared with SPDL, PyAV, decord, OpenCV and torchcodec" },
+    { "draws", bench_draws, "one random frame of a file: opened, with its packet table, kept open" },
 #endif
     { "costs", bench_costs, "of a pipeline, a span, a draw from 10^9 items, a conversion to floats" },
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },

@@ -12,7 +12,7 @@
 
 /* "weix" */
 #define APPLICATION "2003134840"
-enum { VERSION = 4, BUSY_MS = 10000 };
+enum { VERSION = 5, BUSY_MS = 10000 };
 
 /* What an older version has is made anew: all files are read again. It may have secrets of URLs, which must not stay in
    free pages. The packets are in a separate table, so that a scan of the clips does not read them. */
@@ -52,7 +52,7 @@ static const char schema[] =
     "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
     "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);" /* of the identity's occurrence 0 */
     "PRAGMA application_id = " APPLICATION ";"
-    "PRAGMA user_version = 4;"
+    "PRAGMA user_version = 5;"
     "COMMIT;";
 
 static int status_of(int code)

@@ -694,6 +694,13 @@ uint64_t weir__decoder_count_frames(const weir_decoder *decoder)
     return num_frames > 0 ? num_frames : (uint64_t)stream->nb_frames;
 }
 
+uint64_t weir__decoder_count_listed(const weir_decoder *decoder)
+{
+    AVStream *stream = decoder->stream;
+    int64_t num_entries = container_is(decoder->format, "mp4") ? avformat_index_get_entries_count(stream) : 0;
+    return num_entries > 0 && num_entries == stream->nb_frames ? (uint64_t)num_entries : 0;
+}
+
 uint64_t weir__decoder_estimate_frames(const weir_decoder *decoder)
 {
     const AVStream *stream = decoder->stream;

@@ -104,7 +104,11 @@ bool weir__decoder_has_dts(const weir_decoder *decoder);
 /* The header's number of frames, without those that an edit list removes; 0 = unknown. */
 uint64_t weir__decoder_count_frames(const weir_decoder *decoder);
 
-/* The same, or an estimate from the duration; 0 = unknown. Not reliable. */
+/* The packets that the header lists, if it lists all that it counts (avformat_index_get_entry()): as that of an MP4 file without
+   fragments; 0 = it does not. */
+uint64_t weir__decoder_count_listed(const weir_decoder *decoder);
+
+/* The header's number of frames, or an estimate from the duration; 0 = unknown. Not reliable. */
 uint64_t weir__decoder_estimate_frames(const weir_decoder *decoder);
 
 /* The stream's number among those of its kind, from 1. */

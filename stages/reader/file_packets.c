@@ -182,6 +182,7 @@ int weir__file_packets_reopen(weir_file_packets *file, weir_error *error)
     decoder->num_errors = num_errors;
     decoder->first_averror = first_averror;
     file->next = 0;
+    file->listed.next = 0;
     return rc;
 }
 
@@ -209,7 +210,7 @@ bool weir__file_packets_can_repeat(const weir_file_packets *file)
 static bool is_packet(const weir_file_packets *file, size_t at)
 {
     const AVPacket *packet = file->decoder->packet;
-    const weir_packet_entry *entry = &file->index.packets[at];
+    const weir_packet_entry *entry = weir__index_packet(&file->index, at);
     return entry->pts == packet->pts && entry->size_bytes == packet->size;
 }
 
@@ -226,7 +227,7 @@ static int find_packet(weir_file_packets *file, size_t at, weir_error *error)
             return rc;
         if (!weir__index_find(&file->index, file->decoder->packet->pts, &frame))
             continue;
-        size_t packet = file->index.frames[frame];
+        size_t packet = weir__index_packet_of(&file->index, frame);
         if (packet > at)
             return WEIR_EOF;
         if (!is_packet(file, packet))
@@ -249,7 +250,7 @@ static int seek_frame(weir_file_packets *file, size_t at, weir_error *error)
     uint64_t num_errors = decoder->num_errors;
     int rc = WEIR_EOF;
     for (size_t back = 0; rc == WEIR_EOF && back <= FURTHER && back <= at; back += FURTHER) {
-        const weir_packet_entry *entry = &file->index.packets[at - back];
+        const weir_packet_entry *entry = weir__index_packet(&file->index, at - back);
         int64_t time = entry->dts != AV_NOPTS_VALUE ? entry->dts : entry->pts;
         weir__packet_clock_seek(&file->packet_clock);
         if (weir__decoder_seek(decoder, time))
@@ -264,7 +265,7 @@ static bool is_far(const weir_file_packets *file, size_t at)
 {
     int64_t bytes = 0;
     for (size_t i = file->next; i < at && bytes < file->far_bytes; i++)
-        bytes += file->index.packets[i].size_bytes;
+        bytes += weir__index_packet(&file->index, i)->size_bytes;
     return bytes >= file->far_bytes;
 }
 
@@ -289,6 +290,8 @@ static int fail_changed(weir_error *error)
 int weir__file_packets_go_to(weir_file_packets *file, size_t at, weir_error *error)
 {
     int rc = WEIR_EOF;
+    if (file->listed.blocks)
+        return WEIR_OK; /* it is found when it is sent */
     bool is_behind = at < file->next;
     bool seeks = !file->cannot_seek && (is_behind || is_far(file, at));
     if (seeks) {
@@ -308,6 +311,8 @@ int weir__file_packets_go_to(weir_file_packets *file, size_t at, weir_error *err
 /* Reads packet `at` into decoder->packet, unless it is there. */
 static int fetch_frame(weir_file_packets *file, size_t at, weir_error *error)
 {
+    if (file->listed.blocks)
+        return weir__listed_packets_read(&file->listed, at, error);
     int rc = read_on(file, at, error);
     return rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(file, at)) ? fail_changed(error) : rc;
 }
@@ -316,6 +321,9 @@ int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *erro
 {
     if (file->cache)
         return weir__file_packets_decode(file, file->cache[at], error);
+    const AVPacket *kept = file->listed.blocks ? weir__listed_packets_cached(&file->listed, at) : NULL;
+    if (kept)
+        return weir__file_packets_decode(file, kept, error);
     int rc = fetch_frame(file, at, error);
     if (rc == WEIR_OK)
         rc = weir__file_packets_decode(file, file->decoder->packet, error);
@@ -325,25 +333,55 @@ int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *erro
 
 int weir__file_packets_use_table(weir_file_packets *file, const uint8_t *table, size_t table_bytes, weir_error *error)
 {
-    int rc = weir__packet_table_unpack(table, table_bytes, file->decoder->stream, &file->index);
+    int rc = weir__packet_table_open(table, table_bytes, file->decoder->stream, &file->index);
     return rc == WEIR_ENOMEM ? weir__reader_fail_memory(error) : rc;
+}
+
+static void forget_list(weir_file_packets *file)
+{
+    weir__listed_packets_reset(&file->listed);
+    weir__index_reset(&file->index);
+}
+
+int weir__file_packets_scan_again(weir_file_packets *file, weir_error *error)
+{
+    forget_list(file);
+    int rc = weir__file_packets_reopen(file, error);
+    return rc == WEIR_OK ? weir__file_packets_scan(file, error) : rc;
+}
+
+int weir__file_packets_list_or_scan(weir_file_packets *file, weir_error *error)
+{
+    file->listed.max_cached_bytes = file->max_cached_bytes;
+    file->listed.far_bytes = file->far_bytes;
+    int rc = weir__listed_packets_open(&file->listed, file->decoder, file->max_packets, &file->index);
+    if (rc == WEIR_EDATA)
+        return weir__file_packets_scan(file, error);
+    if (rc == WEIR_OK)
+        rc = weir__index_end_blocks(&file->index, file->decoder->stream);
+    if (rc == WEIR_EDATA)
+        return weir__file_packets_scan_again(file, error);
+    if (rc != WEIR_OK && weir__index_failure(&file->index, error) == WEIR_OK)
+        weir__reader_fail_memory(error);
+    return rc;
 }
 
 size_t weir__file_packets_of_frame(const weir_file_packets *file, uint64_t frame)
 {
-    return file->index.frames[frame];
+    return weir__index_packet_of(&file->index, frame);
 }
 
 size_t weir__file_packets_bytes(const weir_file_packets *file)
 {
     size_t cached_bytes = file->cache ? file->cached_bytes : 0;
-    return cached_bytes + file->max_cached * sizeof(AVPacket *) + weir__index_bytes(&file->index);
+    return cached_bytes + file->listed.cached_bytes + file->max_cached * sizeof(AVPacket *) +
+           weir__index_bytes(&file->index);
 }
 
 void weir__file_packets_reset(weir_file_packets *file)
 {
     drop_cache(file);
-    weir__index_reset(&file->index);
+    forget_list(file);
     weir__hidden_packets_reset(&file->hidden);
     weir__decoder_close(file->decoder);
     *file = (weir_file_packets){

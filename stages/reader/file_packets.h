@@ -13,6 +13,7 @@
 #include "stages/decoder/decoder.h"
 #include "stages/reader/frame_clock.h"
 #include "stages/reader/frame_index.h"
+#include "stages/reader/listed_packets.h"
 
 typedef struct weir_file_packets {
     /* immutable after init */
@@ -26,7 +27,8 @@ typedef struct weir_file_packets {
     weir_packet_clock packet_clock;
     weir_hidden_packets hidden; /* in the decoder */
     weir_index index;
-    AVPacket **cache; /* the packets in decode order; NULL = not cached */
+    weir_listed_packets listed; /* its packets, if the header lists them */
+    AVPacket **cache;           /* the packets in decode order; NULL = not cached */
     size_t num_cached;
     size_t max_cached; /* capacity */
     size_t cached_bytes;
@@ -50,7 +52,11 @@ int weir__file_packets_scan(weir_file_packets *file, weir_error *error);
    trusted, and the packets read so far are in the cache. */
 int weir__file_packets_look_ahead(weir_file_packets *file, uint32_t count, weir_error *error);
 
-/* Makes the index without reading the file. WEIR_EDATA: the table cannot be used; the index is empty. */
+/* Makes the index from what the header lists, if that is possible: packets are read where they are needed. Otherwise reads all. */
+int weir__file_packets_list_or_scan(weir_file_packets *file, weir_error *error);
+
+/* Makes the index without reading the file: from a table (packet_table.h), which must live until the close. WEIR_EDATA: the table
+   cannot be used; the index is empty. */
 int weir__file_packets_use_table(weir_file_packets *file, const uint8_t *table, size_t table_bytes,
                                  weir_error *error);
 
@@ -62,6 +68,9 @@ int weir__file_packets_read(weir_file_packets *file, weir_error *error);
 
 /* Without a cache: goes to packet `at` before a run; it is then in decoder->packet. This may replace the codec. */
 int weir__file_packets_go_to(weir_file_packets *file, size_t at, weir_error *error);
+
+/* Forgets an index, and makes one of all packets. */
+int weir__file_packets_scan_again(weir_file_packets *file, weir_error *error);
 
 /* Goes to the beginning, with a new codec state: in the cache if there is one, else in the file. */
 int weir__file_packets_start_over(weir_file_packets *file, weir_error *error);

@@ -252,9 +252,21 @@ int weir__timeline_add(weir_timeline *timeline, int64_t ticks, bool is_key)
     return WEIR_OK;
 }
 
+int64_t weir__timeline_ticks(const weir_timeline *timeline, size_t frame)
+{
+    const weir_timeline_source *source = &timeline->source;
+    return source->ticks ? source->ticks(source->self, frame) : timeline->ticks[frame];
+}
+
+bool weir__timeline_is_key(const weir_timeline *timeline, size_t frame)
+{
+    const weir_timeline_source *source = &timeline->source;
+    return source->is_key ? source->is_key(source->self, frame) : timeline->is_key[frame];
+}
+
 size_t weir__timeline_bytes(const weir_timeline *timeline)
 {
-    return timeline->num_frames * (sizeof *timeline->ticks + sizeof *timeline->is_key);
+    return timeline->max_frames * (sizeof *timeline->ticks + sizeof *timeline->is_key);
 }
 
 void weir__timeline_reset(weir_timeline *timeline)
@@ -266,12 +278,11 @@ void weir__timeline_reset(weir_timeline *timeline)
 
 /* ---- rounding ------------------------------------------------------------------------------------------------ */
 
-/* All times are multiples of it; 0 = there is only one frame. */
-static int64_t common_step(const weir_timeline *timeline)
+int64_t weir__timeline_step(const weir_timeline *timeline)
 {
     int64_t step = 0;
     for (size_t i = 1; i < timeline->num_frames && step != 1; i++)
-        step = av_gcd(step, timeline->ticks[i] - timeline->ticks[i - 1]);
+        step = av_gcd(step, weir__timeline_ticks(timeline, i) - weir__timeline_ticks(timeline, i - 1));
     return step;
 }
 
@@ -285,11 +296,10 @@ static int64_t whole_ticks(AVRational rate, AVRational time_base)
     return ticks > 0 && av_compare_ts(ticks, time_base, 1, frame) == 0 ? ticks : 0;
 }
 
-void weir__timeline_end(weir_timeline *timeline, AVRational average_rate, AVRational real_rate)
+void weir__timeline_end(weir_timeline *timeline, int64_t step, AVRational average_rate, AVRational real_rate)
 {
     /* So few times may have a common step by chance. */
     enum { FEW_FRAMES = 4, MILLISECONDS = 1000 };
-    int64_t step = common_step(timeline);
     int64_t average = whole_ticks(average_rate, timeline->time_base);
     /* For variable rates FFmpeg's guess of the real one is a frame for each millisecond. */
     bool is_guessed = timeline->time_base.den >= MILLISECONDS * (int64_t)timeline->time_base.num;
@@ -322,8 +332,8 @@ int64_t weir__ticks_ns(int64_t ticks, AVRational time_base)
 
 int64_t weir__timeline_ns(const weir_timeline *timeline, size_t frame)
 {
-    return weir__ticks_ns(frame < timeline->num_frames ? timeline->ticks[frame] : timeline->end_ticks,
-                          timeline->time_base);
+    bool is_end = frame >= timeline->num_frames;
+    return weir__ticks_ns(is_end ? timeline->end_ticks : weir__timeline_ticks(timeline, frame), timeline->time_base);
 }
 
 int64_t weir__timeline_start_ns(const weir_timeline *timeline)
@@ -337,11 +347,21 @@ bool weir__timeline_is_over(const weir_timeline *timeline, int64_t time_ns)
     return weir__timeline_ns(timeline, end) - weir__timeline_tolerance_ns(timeline, end) <= time_ns;
 }
 
+/* The frames whose times, moved by a tolerance, may be the bound. A tolerance is less than a tick. */
+static void narrow(const weir_timeline *timeline, int64_t bound_ns, size_t *low, size_t *high)
+{
+    enum { ROOM = 2 };
+    int64_t ticks = av_rescale_q(bound_ns, nanoseconds, timeline->time_base);
+    timeline->source.narrow(timeline->source.self, av_sat_sub64(ticks, ROOM), av_sat_add64(ticks, ROOM), low, high);
+}
+
 /* The number of frames whose time, moved by the tolerance times `direction`, is below the bound. */
 static size_t count_below(const weir_timeline *timeline, int64_t bound_ns, int direction)
 {
     size_t low = 0;
     size_t high = timeline->num_frames;
+    if (timeline->source.narrow)
+        narrow(timeline, bound_ns, &low, &high);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int64_t moved_ns = direction * weir__timeline_tolerance_ns(timeline, middle);

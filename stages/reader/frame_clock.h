@@ -71,6 +71,15 @@ void weir__frame_clock_begin(weir_frame_clock *clock, const AVStream *stream);
    with B-frames) or out of range is the end of the frame before. */
 void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame);
 
+/* Tells a timeline its frames, below num_frames. */
+typedef struct weir_timeline_source {
+    const void *self;
+    int64_t (*ticks)(const void *self, size_t frame);
+    bool (*is_key)(const void *self, size_t frame);
+    /* Frames before *begin are at `low` or before it, those from *end on after `high`. NULL = it does not know. */
+    void (*narrow)(const void *self, int64_t low, int64_t high, size_t *begin, size_t *end);
+} weir_timeline_source;
+
 /*
  * The frames of one video, in presentation order. Times are kept as the stream stores them, in ticks of its time base: they
  * are exact, so that rates are computed as ffmpeg does.
@@ -81,8 +90,9 @@ void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame);
  */
 typedef struct weir_timeline {
     AVRational time_base;
-    int64_t first_pts; /* the first frame's stored time */
-    int64_t *ticks;    /* of each frame, relative to the first; never decreasing */
+    int64_t first_pts;           /* the first frame's stored time */
+    weir_timeline_source source; /* .ticks NULL = the arrays */
+    int64_t *ticks;              /* of each frame, relative to the first; never decreasing */
     bool *is_key;
     size_t num_frames;
     size_t max_frames; /* capacity */
@@ -96,9 +106,17 @@ typedef struct weir_timeline {
 /* WEIR_OK or WEIR_ENOMEM. */
 int weir__timeline_add(weir_timeline *timeline, int64_t ticks, bool is_key);
 
-/* All frames are in, and end_ticks is set: determines the rounding. The stream's average and real frame rates may be
-   0/0. */
-void weir__timeline_end(weir_timeline *timeline, AVRational average_rate, AVRational real_rate);
+/* All times are that apart, or a multiple of it; 0 = there is only one frame. */
+int64_t weir__timeline_step(const weir_timeline *timeline);
+
+/* All frames are in, and end_ticks is set: determines the rounding, from weir__timeline_step(). The stream's average and real
+   frame rates may be 0/0. */
+void weir__timeline_end(weir_timeline *timeline, int64_t step, AVRational average_rate, AVRational real_rate);
+
+/* Of that frame, relative to the first. */
+int64_t weir__timeline_ticks(const weir_timeline *timeline, size_t frame);
+
+bool weir__timeline_is_key(const weir_timeline *timeline, size_t frame);
 
 /* The memory that it takes. */
 size_t weir__timeline_bytes(const weir_timeline *timeline);

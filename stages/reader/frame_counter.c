@@ -65,7 +65,7 @@ int weir__frame_counter_count(weir_frame_counter *counter, weir_timeline *timeli
     timeline->first_pts = clock->first_pts;
     timeline->end_ticks = clock->end_ticks;
     timeline->has_end = clock->has_end;
-    weir__timeline_end(timeline, clock->rate, decoder->stream->r_frame_rate);
+    weir__timeline_end(timeline, weir__timeline_step(timeline), clock->rate, decoder->stream->r_frame_rate);
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 

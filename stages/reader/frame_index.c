@@ -8,6 +8,7 @@
 
 #include <libavutil/avutil.h>
 #include <libavutil/common.h>
+#include <libavutil/mathematics.h>
 
 #include <weir/clock.h>
 #include <weir/status.h>
@@ -15,6 +16,27 @@
 #include "stages/reader/bitstream.h"
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
+
+const char *weir__index_look(const AVStream *stream, const AVPacket *packet, weir_packet_entry *entry)
+{
+    weir_packet_kind kind = weir__bitstream_look(stream->codecpar, packet);
+    bool is_shown = !kind.is_hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
+    unsigned flags = (packet->flags & AV_PKT_FLAG_KEY) ? WEIR_PACKET_KEY : 0;
+    flags |= kind.is_clean ? WEIR_PACKET_CLEAN : 0;
+    flags |= is_shown ? WEIR_PACKET_SHOWN : 0;
+    flags |= kind.is_disposable ? WEIR_PACKET_DISPOSABLE : 0;
+    *entry = (weir_packet_entry){
+        .pts = packet->pts,
+        .dts = packet->dts,
+        .size_bytes = packet->size,
+        .duration = packet->duration > 0 && packet->duration < INT32_MAX ? (int32_t)packet->duration : 0,
+        .flags = (uint8_t)flags,
+        .layer = (uint8_t)kind.layer,
+    };
+    if (av_packet_get_side_data(packet, AV_PKT_DATA_PALETTE, NULL)) /* raw video: later packets depend on it */
+        return "a palette comes with single packets";
+    return kind.is_unclear ? "the number of frames in a packet is unknown" : NULL;
+}
 
 int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet)
 {
@@ -29,26 +51,11 @@ int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *p
         index->max_packets = max_packets;
     }
 
-    weir_packet_kind kind = weir__bitstream_look(stream->codecpar, packet);
-    bool is_shown = !kind.is_hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
-    unsigned flags = (packet->flags & AV_PKT_FLAG_KEY) ? WEIR_PACKET_KEY : 0;
-    flags |= kind.is_clean ? WEIR_PACKET_CLEAN : 0;
-    flags |= is_shown ? WEIR_PACKET_SHOWN : 0;
-    flags |= kind.is_disposable ? WEIR_PACKET_DISPOSABLE : 0;
     uint32_t at = (uint32_t)index->num_packets++;
-    index->packets[at] = (weir_packet_entry){
-        .pts = packet->pts,
-        .dts = packet->dts,
-        .size_bytes = packet->size,
-        .duration = packet->duration > 0 && packet->duration < INT32_MAX ? (int32_t)packet->duration : 0,
-        .flags = (uint8_t)flags,
-        .layer = (uint8_t)kind.layer,
-        .start = kind.is_clean || at == 0 ? at : index->packets[at - 1].start,
-    };
-    if (kind.is_unclear)
-        index->distrust = "the number of frames in a packet is unknown";
-    if (av_packet_get_side_data(packet, AV_PKT_DATA_PALETTE, NULL)) /* raw video: later packets depend on it */
-        index->distrust = "a palette comes with single packets";
+    weir_packet_entry *entry = &index->packets[at];
+    const char *distrust = weir__index_look(stream, packet, entry);
+    index->distrust = distrust ? distrust : index->distrust;
+    entry->start = entry->flags & WEIR_PACKET_CLEAN || at == 0 ? at : entry[-1].start;
     return WEIR_OK;
 }
 
@@ -66,15 +73,14 @@ static int compare_dated(const void *a, const void *b)
     return left->packet < right->packet ? -1 : 1;
 }
 
-/* Only packets of the highest temporal layer can be skipped: higher layers may need lower ones. */
-static void keep_lower_layers(weir_index *index)
+void weir__packets_keep_lower_layers(weir_packet_entry *packets, size_t num_packets)
 {
     unsigned highest = 0;
-    for (size_t i = 0; i < index->num_packets; i++)
-        highest = index->packets[i].layer > highest ? index->packets[i].layer : highest;
-    for (size_t i = 0; i < index->num_packets; i++) {
-        if (index->packets[i].layer < highest)
-            index->packets[i].flags &= (uint8_t)~WEIR_PACKET_DISPOSABLE;
+    for (size_t i = 0; i < num_packets; i++)
+        highest = FFMAX(highest, packets[i].layer);
+    for (size_t i = 0; i < num_packets; i++) {
+        if (packets[i].layer < highest)
+            packets[i].flags &= (uint8_t)~WEIR_PACKET_DISPOSABLE;
     }
 }
 
@@ -172,15 +178,45 @@ int weir__index_end(weir_index *index, const AVStream *stream)
         index->frames[i] = dates[i].packet;
     if (!index->distrust)
         index->distrust = distrust_index(index, stream, dates);
-    keep_lower_layers(index);
+    for (size_t i = 1; !index->distrust && i < index->num_frames && index->step != 1; i++)
+        index->step = av_gcd(index->step, dates[i].pts - dates[i - 1].pts);
+    weir__packets_keep_lower_layers(index->packets, index->num_packets);
     free(dates);
     return WEIR_OK;
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------- */
+
+weir_packet_entry *weir__index_packet(const weir_index *index, size_t at)
+{
+    return index->blocks ? weir__packet_blocks_packet(index->blocks, at) : &index->packets[at];
+}
+
+size_t weir__index_packet_of(const weir_index *index, size_t frame)
+{
+    return index->blocks ? weir__packet_blocks_packet_of(index->blocks, frame) : index->frames[frame];
+}
+
+static const weir_packet_entry *packet_of(const weir_index *index, size_t frame)
+{
+    return weir__index_packet(index, weir__index_packet_of(index, frame));
+}
+
+int weir__index_failure(const weir_index *index, weir_error *error)
+{
+    if (!index->blocks || index->blocks->rc == WEIR_OK)
+        return WEIR_OK;
+    if (error)
+        *error = index->blocks->error;
+    return index->blocks->rc;
 }
 
 bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame)
 {
     size_t low = 0;
     size_t high = index->num_frames;
+    if (index->blocks)
+        return weir__packet_blocks_find(index->blocks, pts, frame);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (index->packets[index->frames[middle]].pts < pts)
@@ -195,13 +231,14 @@ bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame)
 size_t weir__index_start_of(const weir_index *index, size_t frame)
 {
     enum { MAX_STEPS = 64 };
-    const weir_packet_entry *packets = index->packets;
-    int64_t pts = packets[index->frames[frame]].pts;
-    size_t start = packets[index->frames[frame]].start;
+    int64_t pts = packet_of(index, frame)->pts;
+    size_t start = packet_of(index, frame)->start;
     for (unsigned step = 0; start > 0 && step < MAX_STEPS; step++) {
-        if (packets[start].pts != AV_NOPTS_VALUE && packets[start].pts <= pts)
+        int64_t start_pts = weir__index_packet(index, start)->pts;
+        if (start_pts != AV_NOPTS_VALUE && start_pts <= pts)
             return start;
-        start = packets[start - 1].start; /* frames shown before a keyframe may need earlier frames */
+        start =
+            weir__index_packet(index, start - 1)->start; /* frames shown before a keyframe may need earlier frames */
     }
     return 0;
 }
@@ -211,33 +248,101 @@ static int64_t guess_duration(const weir_index *index)
 {
     if (index->num_frames < 2)
         return 1;
-    return index->packets[index->frames[index->num_frames - 1]].pts -
-           index->packets[index->frames[index->num_frames - 2]].pts;
+    return packet_of(index, index->num_frames - 1)->pts - packet_of(index, index->num_frames - 2)->pts;
 }
 
 int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_told)
 {
-    const weir_packet_entry *last = &index->packets[index->frames[index->num_frames - 1]];
+    weir_packet_entry last = *packet_of(index, index->num_frames - 1);
     int64_t duration =
-        last->duration > 0 ? last->duration : weir__average_ticks(stream->avg_frame_rate, stream->time_base);
+        last.duration > 0 ? last.duration : weir__average_ticks(stream->avg_frame_rate, stream->time_base);
     *is_told = duration > 0;
-    return last->pts - index->packets[index->frames[0]].pts + (duration > 0 ? duration : guess_duration(index));
+    return last.pts - packet_of(index, 0)->pts + (duration > 0 ? duration : guess_duration(index));
 }
 
-int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline)
+/* Looks of a timeline (weir_timeline_source), at an index. */
+static int64_t look_at_ticks(const void *self, size_t frame)
 {
-    int64_t first = index->packets[index->frames[0]].pts;
-    int rc = WEIR_OK;
-    timeline->time_base = stream->time_base;
-    timeline->first_pts = first;
-    for (size_t i = 0; rc == WEIR_OK && i < index->num_frames; i++) {
-        const weir_packet_entry *packet = &index->packets[index->frames[i]];
-        rc = weir__timeline_add(timeline, packet->pts - first, packet->flags & WEIR_PACKET_KEY);
-    }
-    timeline->end_ticks = weir__index_end_ticks(index, stream, &timeline->has_end);
-    weir__timeline_end(timeline, stream->avg_frame_rate, stream->r_frame_rate);
-    return rc;
+    const weir_index *index = self;
+    return packet_of(index, frame)->pts - packet_of(index, 0)->pts;
 }
+
+static bool look_at_key(const void *self, size_t frame)
+{
+    return packet_of(self, frame)->flags & WEIR_PACKET_KEY;
+}
+
+static void narrow_frames(const void *self, int64_t low, int64_t high, size_t *begin, size_t *end)
+{
+    const weir_index *index = self;
+    int64_t first = packet_of(index, 0)->pts;
+    weir__packet_blocks_narrow(index->blocks, av_sat_add64(low, first), av_sat_add64(high, first), begin, end);
+}
+
+void weir__index_set_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline)
+{
+    timeline->source = (weir_timeline_source){
+        .self = index,
+        .ticks = look_at_ticks,
+        .is_key = look_at_key,
+        .narrow = index->blocks ? narrow_frames : NULL,
+    };
+    timeline->num_frames = index->num_frames;
+    timeline->time_base = stream->time_base;
+    timeline->first_pts = packet_of(index, 0)->pts;
+    timeline->end_ticks = weir__index_end_ticks(index, stream, &timeline->has_end);
+    weir__timeline_end(timeline, index->step, stream->avg_frame_rate, stream->r_frame_rate);
+}
+
+/* ---- blocks ----------------------------------------------------------------------------------------------------- */
+
+int weir__index_use_blocks(weir_index *index, weir_read_block *read, size_t self_bytes)
+{
+    index->blocks = calloc(1, sizeof *index->blocks);
+    if (!index->blocks)
+        return WEIR_ENOMEM;
+    index->blocks->read = read;
+    index->blocks->self = calloc(1, self_bytes);
+    return index->blocks->self ? WEIR_OK : WEIR_ENOMEM;
+}
+
+int weir__index_end_blocks(weir_index *index, const AVStream *stream)
+{
+    const weir_packet_block *all = &index->blocks->all[index->blocks->num];
+    index->num_packets = all->first_packet;
+    index->num_frames = all->first_frame;
+    if (!weir__bitstream_is_known(stream->codecpar->codec_id))
+        return WEIR_EDATA;
+    int64_t first = packet_of(index, 0)->pts, last = packet_of(index, index->num_frames - 1)->pts;
+    weir_packet_entry begin = *weir__index_packet(index, 0);
+    if (index->blocks->rc != WEIR_OK)
+        return index->blocks->rc;
+    bool is_trusted =
+        (begin.flags & WEIR_PACKET_KEY) && first >= begin.pts && is_reasonable(first, last, stream->time_base);
+    return is_trusted ? WEIR_OK : WEIR_EDATA;
+}
+
+void weir__index_load(const weir_index *index, size_t first, size_t last)
+{
+    if (!index->blocks)
+        return;
+    size_t end = weir__packet_blocks_with(index->blocks, last);
+    for (size_t block = weir__packet_blocks_with(index->blocks, first); block <= end; block++)
+        weir__packet_blocks_load(index->blocks, block);
+}
+
+bool weir__index_try(const weir_index *index, size_t at)
+{
+    weir_packet_blocks *blocks = index->blocks;
+    return !blocks || weir__packet_blocks_try(blocks, weir__packet_blocks_with(blocks, at));
+}
+
+bool weir__index_is_doubtful(const weir_index *index)
+{
+    return index->blocks && index->blocks->is_doubtful;
+}
+
+/* ---- an index that is not trusted -------------------------------------------------------------------------------- */
 
 static int compare_times(const void *a, const void *b)
 {
@@ -294,7 +399,7 @@ int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, 
         timeline->first_pts = times[0];
         timeline->has_end = duration > 0;
         timeline->end_ticks = times[num - 1] - times[0] + FFMAX(duration, 1);
-        weir__timeline_end(timeline, stream->avg_frame_rate, stream->r_frame_rate);
+        weir__timeline_end(timeline, weir__timeline_step(timeline), stream->avg_frame_rate, stream->r_frame_rate);
     }
     free(times);
     return rc;
@@ -302,6 +407,8 @@ int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, 
 
 size_t weir__index_bytes(const weir_index *index)
 {
+    if (index->blocks)
+        return index->blocks->bytes;
     return index->max_packets * sizeof *index->packets + index->num_frames * sizeof *index->frames;
 }
 
@@ -309,5 +416,8 @@ void weir__index_reset(weir_index *index)
 {
     free(index->packets);
     free(index->frames);
+    if (index->blocks)
+        weir__packet_blocks_reset(index->blocks);
+    free(index->blocks);
     *index = (weir_index){ 0 };
 }

@@ -12,35 +12,53 @@
 #include <libavformat/avformat.h>
 
 #include "stages/reader/frame_clock.h"
-
-enum {
-    WEIR_PACKET_KEY = 1,        /* marked as a keyframe */
-    WEIR_PACKET_CLEAN = 2,      /* decoding can begin here */
-    WEIR_PACKET_SHOWN = 4,      /* gives a frame */
-    WEIR_PACKET_DISPOSABLE = 8, /* no other packet depends on it */
-    WEIR_PACKET_WANTED = 16,    /* set by the reader */
-};
-
-typedef struct weir_packet_entry {
-    int64_t pts;
-    int64_t dts;
-    int32_t size_bytes;
-    int32_t duration; /* 0 = unknown */
-    uint32_t start;   /* the last clean packet up to here; 0 if none */
-    uint8_t flags;    /* WEIR_PACKET_… */
-    uint8_t layer;
-} weir_packet_entry;
+#include "stages/reader/packet_blocks.h"
+#include "stages/reader/packet_entry.h"
 
 typedef struct weir_index {
-    weir_packet_entry *packets; /* in decode order */
+    weir_packet_entry *packets; /* in decode order; NULL = they are in blocks, or there are none */
     size_t num_packets;
     size_t max_packets; /* capacity */
 
     /* after weir__index_end() */
-    uint32_t *frames; /* in presentation order: the packet of each frame */
+    uint32_t *frames; /* in presentation order: the packet of each frame; NULL = they are in blocks */
     size_t num_frames;
+    int64_t step;         /* all times of frames are that apart, or a multiple of it; 0 = there is only one frame */
     const char *distrust; /* why the index is not trusted; NULL = it is */
+
+    weir_packet_blocks
+        *blocks; /* trusted ones, loaded where they are needed; NULL = the index was made of all packets */
 } weir_index;
+
+/* Packet `at`, below num_packets; its flags may be changed. Never NULL, but see weir__index_failure(). */
+weir_packet_entry *weir__index_packet(const weir_index *index, size_t at);
+
+/* The packet of that frame, below num_frames. */
+size_t weir__index_packet_of(const weir_index *index, size_t frame);
+
+/* Could a block not be loaded since the index was opened? Then answers may be wrong. WEIR_OK = no; or the failure with *error
+   filled; WEIR_EDATA: the blocks are not those of the file. */
+int weir__index_failure(const weir_index *index, weir_error *error);
+
+/* Loads the blocks with the packets from `first` to `last`. */
+void weir__index_load(const weir_index *index, size_t first, size_t last);
+
+/* Loads what is known of that packet, which is not needed. False: it cannot be; no further request is to be answered if
+   weir__index_is_doubtful() then. */
+bool weir__index_try(const weir_index *index, size_t at);
+
+/* Was a block that was tried not that of the file? */
+bool weir__index_is_doubtful(const weir_index *index);
+
+/* Of an empty index: it will have blocks, read by that function with a struct of so many zero bytes. The caller fills them, and then
+   calls weir__index_end_blocks(). WEIR_OK or WEIR_ENOMEM. */
+int weir__index_use_blocks(weir_index *index, weir_read_block *read, size_t self_bytes);
+
+/* The blocks' directory and `step` are set. WEIR_OK; WEIR_EDATA: it cannot be a trusted index; or another failure. */
+int weir__index_end_blocks(weir_index *index, const AVStream *stream);
+
+/* Fills *entry with what a packet of the stream tells. Returns why an index with it is not to be trusted; NULL = it may be. */
+const char *weir__index_look(const AVStream *stream, const AVPacket *packet, weir_packet_entry *entry);
 
 /* The next packet of the stream, in decode order. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet);
@@ -48,7 +66,12 @@ int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *p
 /* All packets are in. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_end(weir_index *index, const AVStream *stream);
 
-/* The frame with that pts. False = none. Only for a trusted index. */
+/* Only packets of the highest temporal layer can be skipped: higher layers may need lower ones. For those of a whole file, or of
+   a part of it that begins with a clean one. */
+void weir__packets_keep_lower_layers(weir_packet_entry *packets, size_t num_packets);
+
+/* The frame with that pts; if the blocks' first times are not exact, among the loaded ones. False = none. Only for a trusted
+   index. */
 bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame);
 
 /* The packet where decoding must start for this frame. Only for a trusted index. */
@@ -62,8 +85,8 @@ int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, b
    if some have neither, one after the other. WEIR_OK; WEIR_EDATA (there are no frames, or times out of range) or WEIR_ENOMEM. */
 int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
 
-/* Only for a trusted index. WEIR_OK or WEIR_ENOMEM. */
-int weir__index_fill_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
+/* A timeline of the index, which it reads: only while the index lives. Only for a trusted one. */
+void weir__index_set_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
 
 /* The memory that it takes. */
 size_t weir__index_bytes(const weir_index *index);

@@ -58,6 +58,7 @@ void weir__frame_reader_close(weir_frame_reader *reader)
     *reader = (weir_frame_reader){
         .file = reader->file,
         .sampling = reader->sampling,
+        .is_survey = reader->is_survey,
         .seed = reader->seed,
         .max_frames = reader->max_frames,
         .max_duration_ns = reader->max_duration_ns,
@@ -86,7 +87,7 @@ static int make_index(weir_frame_reader *reader, bool is_plain, weir_error *erro
     if (reader->table)
         rc = weir__file_packets_use_table(file, reader->table, reader->table_bytes, error);
     if (rc == WEIR_EDATA)
-        rc = weir__file_packets_scan(file, error);
+        rc = reader->is_survey ? weir__file_packets_scan(file, error) : weir__file_packets_list_or_scan(file, error);
     reader->is_whole = rc == WEIR_OK;
     return rc;
 }
@@ -123,8 +124,8 @@ static int make_timeline(weir_frame_reader *reader, uint64_t seq, weir_error *er
         guess_targets(reader, seq);
     if (reader->way == WEIR_READER_COUNTED)
         rc = weir__frame_counter_count(&reader->counter, &reader->timeline, error);
-    else if (weir__index_fill_timeline(index, reader->file.decoder->stream, &reader->timeline) != WEIR_OK)
-        rc = weir__reader_fail_memory(error);
+    else
+        weir__index_set_timeline(index, reader->file.decoder->stream, &reader->timeline);
     reader->has_timeline = rc == WEIR_OK;
     return rc;
 }
@@ -135,7 +136,7 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
         return weir__reader_fail_memory(error);
     if (reader->way == WEIR_READER_INDEXED)
         weir__indexed_run_want(&reader->run);
-    return WEIR_OK;
+    return weir__index_failure(&reader->file.index, error);
 }
 
 /* What an earlier request has left, except the index, the cache, and where the decoder stands. */
@@ -167,7 +168,23 @@ static int choose_frames(weir_frame_reader *reader, uint64_t seq, weir_error *er
     if (!reader->stays_open)
         forget_timeline(reader);
     weir__selection_free(&selection);
-    return rc;
+    int failure = weir__index_failure(&reader->file.index, error); /* then the others come from it */
+    return failure == WEIR_OK ? rc : failure;
+}
+
+/* The index is that of the file, or the file is read. */
+static int choose_surely(weir_frame_reader *reader, uint64_t seq, weir_error *error)
+{
+    int rc = choose_frames(reader, seq, error);
+    if (weir__index_failure(&reader->file.index, NULL) != WEIR_EDATA)
+        return rc;
+    forget_targets(reader);
+    forget_timeline(reader);
+    if (error)
+        *error = (weir_error){ 0 };
+    rc = weir__file_packets_scan_again(&reader->file, error);
+    reader->is_whole = rc == WEIR_OK;
+    return rc == WEIR_OK ? choose_frames(reader, seq, error) : rc;
 }
 
 bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_sampling *sampling)
@@ -176,7 +193,9 @@ bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_s
         return true;
     bool is_sound =
         reader->file.decoder->num_errors == 0 && reader->targets.num_missing == 0 && !reader->run.is_last_resort;
-    return reader->is_whole && reader->has_timeline && is_sound && !weir__sampling_is_plain(sampling);
+    bool is_enough =
+        (!reader->is_survey || !reader->file.listed.blocks) && !weir__index_is_doubtful(&reader->file.index);
+    return reader->is_whole && reader->has_timeline && is_sound && is_enough && !weir__sampling_is_plain(sampling);
 }
 
 void weir__frame_reader_rest(weir_frame_reader *reader)
@@ -209,6 +228,7 @@ int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_erro
     reader->is_asked = true;
     if (is_plain && !can_look_ahead(reader))
         return weir__frame_counter_use_threads(&reader->counter, error);
+    weir__listed_packets_begin(&reader->file.listed);
     if (is_further)
         forget_targets(reader);
     else
@@ -216,7 +236,7 @@ int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_erro
     if (rc == WEIR_OK && is_plain && file->index.distrust)
         return file->num_cached == file->index.num_packets ? WEIR_OK : weir__reader_fail_memory(error);
     if (rc == WEIR_OK)
-        rc = choose_frames(reader, seq, error);
+        rc = choose_surely(reader, seq, error);
     if (rc == WEIR_OK && reader->way == WEIR_READER_COUNTED && reader->targets.num > 0)
         rc = weir__frame_counter_go_to(&reader->counter, error);
     return rc;
@@ -264,8 +284,8 @@ int64_t weir__frame_reader_ns(const weir_frame_reader *reader)
     const weir_index *index = &reader->file.index;
     if (reader->way != WEIR_READER_INDEXED)
         return weir__ticks_ns(clock->ticks, clock->time_base);
-    return weir__ticks_ns(reader->file.decoder->frame->pts - index->packets[index->frames[0]].pts,
-                          reader->file.decoder->stream->time_base);
+    int64_t first_pts = weir__index_packet(index, weir__index_packet_of(index, 0))->pts;
+    return weir__ticks_ns(reader->file.decoder->frame->pts - first_pts, reader->file.decoder->stream->time_base);
 }
 
 bool weir__frame_reader_is_repeat(const weir_frame_reader *reader, unsigned copy)

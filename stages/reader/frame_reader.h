@@ -32,6 +32,9 @@ typedef struct weir_frame_reader {
     /* of the request, set before weir__frame_reader_select(); borrowed until the next one or the close */
     const weir_sampling *sampling;
 
+    /* of the request: wants the facts of all packets, as they are in the file */
+    bool is_survey;
+
     /* of the next file to open: its packet table (packet_table.h), from the dataset's index; borrowed until the
        close. NULL = unknown */
     const uint8_t *table;

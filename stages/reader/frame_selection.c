@@ -252,7 +252,7 @@ static int take_keys(list *chosen, const weir_timeline *timeline, range window, 
 {
     int rc = WEIR_OK;
     for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end && !is_full(chosen, count); i++) {
-        if (timeline->is_key[i])
+        if (weir__timeline_is_key(timeline, i))
             rc = append_frame(chosen, i);
     }
     return rc;
@@ -284,13 +284,13 @@ static int64_t tick_at(const weir_sampling *sampling, AVRational time_base, int6
    the last frame, which then is not shown. */
 static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, range window)
 {
-    int64_t start = timeline->ticks[window.begin];
+    int64_t start = weir__timeline_ticks(timeline, window.begin);
     int64_t next = 0;
     int rc = WEIR_OK;
     for (uint64_t i = window.begin; rc == WEIR_OK && i < window.end; i++) {
-        int64_t end = i + 1 < timeline->num_frames ? timeline->ticks[i + 1]
+        int64_t end = i + 1 < timeline->num_frames ? weir__timeline_ticks(timeline, i + 1)
                       : timeline->has_end          ? timeline->end_ticks
-                                                   : timeline->ticks[i];
+                                                   : weir__timeline_ticks(timeline, i);
         int64_t end_tick = tick_at(sampling, timeline->time_base, end - start);
         for (; rc == WEIR_OK && next < end_tick && !is_full(chosen, sampling->count); next++)
             rc = append_frame(chosen, i);

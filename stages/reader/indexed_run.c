@@ -6,6 +6,11 @@
 
 /* ---- where a run begins and ends ------------------------------------------------------------------------------ */
 
+static weir_packet_entry *entry_of(const weir_indexed_run *run, size_t packet)
+{
+    return weir__index_packet(&run->file->index, packet);
+}
+
 static size_t packet_of(const weir_indexed_run *run, size_t target)
 {
     return weir__file_packets_of_frame(run->file, run->targets->all[target].frame);
@@ -37,7 +42,7 @@ static size_t start_of(const weir_indexed_run *run, size_t target)
 
 static int64_t pts_of(const weir_indexed_run *run, size_t target)
 {
-    return run->file->index.packets[packet_of(run, target)].pts;
+    return entry_of(run, packet_of(run, target))->pts;
 }
 
 /* Can the run go on to the next target, and does that cost no more than a new run? */
@@ -70,11 +75,14 @@ static void set_run(weir_indexed_run *run)
 /* Are packets of the run shown before its start? */
 static bool has_leading(const weir_indexed_run *run)
 {
-    const weir_packet_entry *packets = run->file->index.packets;
-    for (size_t at = run->start + 1; run->start > 0 && at <= run->last && !(packets[at].flags & WEIR_PACKET_CLEAN);
-         at++)
-        if (packets[at].pts < packets[run->start].pts)
+    int64_t start_pts = entry_of(run, run->start)->pts;
+    for (size_t at = run->start + 1; run->start > 0 && at <= run->last; at++) {
+        const weir_packet_entry *entry = entry_of(run, at);
+        if (entry->flags & WEIR_PACKET_CLEAN)
+            break;
+        if (entry->pts < start_pts)
             return true;
+    }
     return false;
 }
 
@@ -119,15 +127,15 @@ static int begin_last_resort(weir_indexed_run *run, weir_error *error)
 /* Is it disposable, and not wanted? */
 static bool is_spare(const weir_indexed_run *run, size_t at)
 {
-    unsigned flags = run->file->index.packets[at].flags;
-    return !run->is_last_resort && (flags & WEIR_PACKET_DISPOSABLE) && !(flags & WEIR_PACKET_WANTED);
+    unsigned flags = run->is_last_resort ? 0 : entry_of(run, at)->flags;
+    return (flags & WEIR_PACKET_DISPOSABLE) && !(flags & WEIR_PACKET_WANTED);
 }
 
 /* And will the next request not want it, if it goes on here? */
 static bool can_skip(const weir_indexed_run *run, size_t at)
 {
     bool may_go_on = run->stays_open && !run->must_drain;
-    return is_spare(run, at) && (!may_go_on || run->file->index.packets[at].pts < pts_of(run, run->targets->num - 1));
+    return is_spare(run, at) && (!may_go_on || entry_of(run, at)->pts < pts_of(run, run->targets->num - 1));
 }
 
 /* May the run get packets after those that it needs? No decoder holds back so many frames. */
@@ -136,7 +144,8 @@ static bool may_go_beyond(const weir_indexed_run *run)
     enum { MAX_BEYOND = 64 };
     bool is_last = run->end == run->targets->num && !run->is_last_resort;
     bool has_trouble = !run->is_beyond && count_trouble(run) > run->trouble;
-    return run->stays_open && is_last && !run->must_drain && !has_trouble && run->packet <= run->last + MAX_BEYOND;
+    return run->stays_open && is_last && !run->must_drain && !has_trouble && run->packet <= run->last + MAX_BEYOND &&
+           weir__index_try(&run->file->index, run->packet);
 }
 
 /* Is there no further packet for it? */
@@ -148,7 +157,7 @@ static bool is_run_over(const weir_indexed_run *run)
 static void skip_packets(weir_indexed_run *run)
 {
     while (!is_run_over(run) && can_skip(run, run->packet)) {
-        const weir_packet_entry *entry = &run->file->index.packets[run->packet++];
+        const weir_packet_entry *entry = entry_of(run, run->packet++);
         run->skipped_pts = FFMAX(run->skipped_pts, entry->pts);
     }
 }
@@ -176,8 +185,7 @@ static void forget_beyond(weir_indexed_run *run)
 /* Is it shown before the run's start, so that its references may be missing? */
 static bool is_leading(const weir_indexed_run *run, size_t at)
 {
-    int64_t start_pts = run->file->index.packets[run->start].pts;
-    return run->start > 0 && run->file->index.packets[at].pts < start_pts;
+    return run->start > 0 && entry_of(run, at)->pts < entry_of(run, run->start)->pts;
 }
 
 static int feed_run(weir_indexed_run *run, weir_error *error)
@@ -305,8 +313,9 @@ int weir__indexed_run_next(weir_indexed_run *run, weir_error *error)
             rc = end_run(run, error);
         if (rc == WEIR_ELIMIT && run->file->decoder->is_threaded)
             rc = go_on_alone(run, error);
-        if (rc != WEIR_MORE)
-            return rc;
+        int failure = weir__index_failure(&run->file->index, error);
+        if (failure != WEIR_OK || rc != WEIR_MORE)
+            return failure != WEIR_OK ? failure : rc;
     }
     return WEIR_EOF;
 }
@@ -315,13 +324,16 @@ int weir__indexed_run_next(weir_indexed_run *run, weir_error *error)
 
 void weir__indexed_run_want(weir_indexed_run *run)
 {
-    for (size_t i = 0; i < run->targets->num; i++)
-        run->file->index.packets[packet_of(run, i)].flags |= WEIR_PACKET_WANTED;
+    for (size_t i = 0; i < run->targets->num; i++) {
+        size_t packet = packet_of(run, i);
+        weir__index_load(&run->file->index, start_of(run, i), packet);
+        entry_of(run, packet)->flags |= WEIR_PACKET_WANTED;
+    }
 }
 
 void weir__indexed_run_forget(weir_indexed_run *run)
 {
     for (size_t i = 0; i < run->targets->num; i++)
-        run->file->index.packets[packet_of(run, i)].flags &= (uint8_t)~WEIR_PACKET_WANTED;
+        entry_of(run, packet_of(run, i))->flags &= (uint8_t)~WEIR_PACKET_WANTED;
     run->end = 0;
 }

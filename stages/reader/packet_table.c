@@ -2,21 +2,30 @@
  * All numbers have variable length, 7 bits per byte. The unit of times is their greatest common divisor, so that most
  * differences fit into a byte; a packet with the same distance and duration as the one before (STEADY) stores neither.
  *
- *   version, time base (two), unit, number of packets, then for each packet:
+ *   version, time base (two), unit, step of the frames' times, number of blocks
+ *   then for each block: number of packets, of frames, the change of the first frame's pts, bytes, checksum
+ *   a checksum of all before
+ *   then for each block, for each packet:
  *   flags; unless NO_DTS or STEADY: the change of the dts increment; unless NO_PTS: pts - dts (of
  *   packets without a dts: pts - the last dts); unless STEADY: duration; size
  *
- * It ends with a checksum: a wrong table would select wrong frames.
+ * Checksums have four bytes: a wrong table would select wrong frames. A block is a group of pictures, or several, so that it
+ * can be read without the others: it begins with a clean packet, and its frames are shown after those of the blocks before it.
  */
 #include "stages/reader/packet_table.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include <libavutil/common.h>
 
 enum {
-    VERSION = 1,
+    VERSION = 2,
     CHECKSUM_BYTES = 4,
     MAX_VARINT_BYTES = 10,
-    MAX_HEADER_BYTES = 5 * MAX_VARINT_BYTES,
+    MAX_HEADER_BYTES = 6 * MAX_VARINT_BYTES,
+    MAX_BLOCK_BYTES = 4 * MAX_VARINT_BYTES + CHECKSUM_BYTES, /* in the directory */
+    MIN_BLOCK_PACKETS = 64, /* a block has a few bytes in the directory: less than one for each packet */
     MAX_PACKET_BYTES = 41
 };
 
@@ -92,14 +101,20 @@ static uint32_t checksum(const uint8_t *bytes, size_t num_bytes)
     return sum;
 }
 
-static bool has_checksum(const uint8_t *table, size_t table_bytes)
+static uint8_t *put_checksum(uint8_t *to, uint32_t sum)
 {
-    uint32_t found = 0;
-    if (table_bytes <= CHECKSUM_BYTES)
-        return false;
     for (int i = 0; i < CHECKSUM_BYTES; i++)
-        found |= (uint32_t)table[table_bytes - CHECKSUM_BYTES + (size_t)i] << 8 * i;
-    return found == checksum(table, table_bytes - CHECKSUM_BYTES);
+        *to++ = (uint8_t)(sum >> 8 * i);
+    return to;
+}
+
+static uint32_t get_checksum(input *in)
+{
+    uint32_t sum = 0;
+    in->is_short |= in->end - in->next < CHECKSUM_BYTES;
+    for (int i = 0; i < CHECKSUM_BYTES && !in->is_short; i++)
+        sum |= (uint32_t)*in->next++ << 8 * i;
+    return sum;
 }
 
 /* ---- packing ----------------------------------------------------------------------------------------------------- */
@@ -148,30 +163,120 @@ static uint8_t *pack_packet(uint8_t *to, const weir_packet_entry *packet, int64_
     return put_signed(to, packet->size_bytes);
 }
 
-int weir__packet_table_pack(const weir_index *index, AVRational time_base, uint8_t **table, size_t *num_bytes)
+/* Of the packets from each on: the first pts of a frame. The last one has no frame after it. */
+static int64_t *list_later(const weir_index *index)
 {
-    *table = malloc(MAX_HEADER_BYTES + index->num_packets * MAX_PACKET_BYTES + CHECKSUM_BYTES);
+    int64_t *later = calloc(index->num_packets + 1, sizeof *later);
+    if (!later)
+        return NULL;
+    later[index->num_packets] = INT64_MAX;
+    for (size_t i = index->num_packets; i-- > 0;) {
+        const weir_packet_entry *packet = &index->packets[i];
+        later[i] = packet->flags & WEIR_PACKET_SHOWN ? FFMIN(later[i + 1], packet->pts) : later[i + 1];
+    }
+    return later;
+}
+
+/* A block while it is packed. */
+typedef struct packing {
+    size_t first, end; /* packets */
+    size_t num_frames;
+    int64_t first_pts, last_pts;
+} packing;
+
+/* From packet `first` on. */
+static packing cut_block(const weir_index *index, const int64_t *later, size_t first)
+{
+    packing block = { .first = first, .end = first, .first_pts = later[first], .last_pts = INT64_MIN };
+    for (; block.end < index->num_packets; block.end++) {
+        const weir_packet_entry *packet = &index->packets[block.end];
+        bool is_long = block.end - first >= MIN_BLOCK_PACKETS && block.num_frames > 0;
+        if (is_long && (packet->flags & WEIR_PACKET_CLEAN) && block.last_pts < later[block.end] &&
+            later[block.end] != INT64_MAX)
+            break;
+        if (packet->flags & WEIR_PACKET_SHOWN) {
+            block.num_frames++;
+            block.last_pts = FFMAX(block.last_pts, packet->pts);
+        }
+    }
+    return block;
+}
+
+/* The table while it is packed. */
+typedef struct output {
+    uint8_t *directory, *packets; /* two buffers */
+    uint8_t *directory_end, *packets_end;
+    int64_t unit;
+    int64_t last_pts; /* of the first frame of the block before */
+    size_t num_blocks;
+} output;
+
+static void pack_block(output *out, const weir_index *index, packing block)
+{
+    course before = { 0 };
+    uint8_t *begin = out->packets_end;
+    for (size_t i = block.first; i < block.end; i++)
+        out->packets_end = pack_packet(out->packets_end, &index->packets[i], out->unit, &before);
+    uint8_t *to = put_number(out->directory_end, block.end - block.first);
+    to = put_number(to, block.num_frames);
+    to = put_signed(to, subtract_checked(block.first_pts / out->unit, out->last_pts));
+    to = put_number(to, (uint64_t)(out->packets_end - begin));
+    out->directory_end = put_checksum(to, checksum(begin, (size_t)(out->packets_end - begin)));
+    out->last_pts = block.first_pts / out->unit;
+    out->num_blocks++;
+}
+
+static int join_table(const output *out, const weir_index *index, AVRational time_base, uint8_t **table,
+                      size_t *num_bytes)
+{
+    size_t directory_bytes = (size_t)(out->directory_end - out->directory);
+    size_t packets_bytes = (size_t)(out->packets_end - out->packets);
+    *table = malloc(MAX_HEADER_BYTES + directory_bytes + CHECKSUM_BYTES + packets_bytes);
     if (!*table)
         return WEIR_ENOMEM;
-    int64_t unit = find_unit(index);
-    course before = { 0 };
     uint8_t *to = put_number(*table, VERSION);
     to = put_signed(to, time_base.num);
     to = put_signed(to, time_base.den);
-    to = put_signed(to, unit);
-    to = put_number(to, index->num_packets);
-    for (size_t i = 0; i < index->num_packets; i++)
-        to = pack_packet(to, &index->packets[i], unit, &before);
-    uint32_t sum = checksum(*table, (size_t)(to - *table));
-    for (int i = 0; i < CHECKSUM_BYTES; i++)
-        *to++ = (uint8_t)(sum >> 8 * i);
-    *num_bytes = (size_t)(to - *table);
-    uint8_t *fitted = realloc(*table, *num_bytes);
-    *table = fitted ? fitted : *table;
+    to = put_signed(to, out->unit);
+    to = put_signed(to, index->step);
+    to = put_number(to, out->num_blocks);
+    memcpy(to, out->directory, directory_bytes);
+    to += directory_bytes;
+    to = put_checksum(to, checksum(*table, (size_t)(to - *table)));
+    memcpy(to, out->packets, packets_bytes);
+    *num_bytes = (size_t)(to - *table) + packets_bytes;
     return WEIR_OK;
 }
 
+int weir__packet_table_pack(const weir_index *index, AVRational time_base, uint8_t **table, size_t *num_bytes)
+{
+    int64_t *later = list_later(index);
+    output out = { .unit = find_unit(index) };
+    out.directory = malloc((index->num_packets / MIN_BLOCK_PACKETS + 1) * MAX_BLOCK_BYTES);
+    out.packets = malloc(index->num_packets * MAX_PACKET_BYTES + 1);
+    out.directory_end = out.directory;
+    out.packets_end = out.packets;
+    int rc = later && out.directory && out.packets ? WEIR_OK : WEIR_ENOMEM;
+    for (size_t first = 0; rc == WEIR_OK && first < index->num_packets;) {
+        packing block = cut_block(index, later, first);
+        pack_block(&out, index, block);
+        first = block.end;
+    }
+    if (rc == WEIR_OK)
+        rc = join_table(&out, index, time_base, table, num_bytes);
+    free(later);
+    free(out.directory);
+    free(out.packets);
+    return rc;
+}
+
 /* ---- unpacking -------------------------------------------------------------------------------------------------- */
+
+/* What the blocks of an index are read from. */
+typedef struct opened_table {
+    const uint8_t *packets; /* of the table, borrowed */
+    int64_t unit;
+} opened_table;
 
 static void unpack_packet(input *in, weir_packet_entry *packet, int64_t unit, course *before)
 {
@@ -191,41 +296,89 @@ static void unpack_packet(input *in, weir_packet_entry *packet, int64_t unit, co
     };
 }
 
-static int fail_damaged_table(weir_index *index)
+/* weir_read_block: from an opened_table. */
+static int read_block(void *self, const weir_packet_block *block, weir_packet_entry *packets, weir_error *error)
 {
-    weir__index_reset(index);
-    return WEIR_EDATA;
+    const opened_table *table = self;
+    const uint8_t *bytes = table->packets + block->offset;
+    size_t num_bytes = block[1].offset - block->offset;
+    input in = { .next = bytes, .end = bytes + num_bytes };
+    course before = { 0 };
+    bool is_right = checksum(bytes, num_bytes) == block->checksum;
+    for (uint32_t i = block->first_packet; is_right && i < block[1].first_packet; i++) {
+        weir_packet_entry *packet = &packets[i - block->first_packet];
+        unpack_packet(&in, packet, table->unit, &before);
+        is_right = packet->size_bytes >= 0;
+    }
+    if (is_right && !in.is_short && in.next == in.end)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EDATA, 0, "the index of the file is damaged: run weir index again");
 }
 
-int weir__packet_table_unpack(const uint8_t *table, size_t table_bytes, const AVStream *stream, weir_index *index)
+/* The next block of the directory; the one after it begins behind it. False: it cannot be. */
+static bool open_block(input *in, weir_packet_block *block, int64_t unit, int64_t *last_pts)
 {
-    if (!has_checksum(table, table_bytes))
-        return WEIR_EDATA;
-    input in = { .next = table, .end = table + table_bytes - CHECKSUM_BYTES };
-    course before = { 0 };
-    bool is_ours = get_number(&in) == VERSION;
-    bool is_same = get_signed(&in) == stream->time_base.num;
-    is_same &= get_signed(&in) == stream->time_base.den;
-    int64_t unit = get_signed(&in);
-    uint64_t num_packets = get_number(&in);
-    if (!is_ours || !is_same || in.is_short || num_packets > (size_t)(in.end - in.next) || num_packets > UINT32_MAX)
-        return WEIR_EDATA;
+    uint64_t num_packets = get_number(in);
+    uint64_t num_frames = get_number(in);
+    *last_pts = add_checked(*last_pts, get_signed(in));
+    uint64_t num_bytes = get_number(in);
+    block->first_time = multiply_checked(*last_pts, unit);
+    block->checksum = get_checksum(in);
+    if (in->is_short || num_packets == 0 || num_frames == 0 || num_frames > num_packets || num_packets > num_bytes ||
+        num_bytes > SIZE_MAX / 2 - block->offset || num_packets > UINT32_MAX - block->first_packet)
+        return false;
+    block[1].first_packet = block->first_packet + (uint32_t)num_packets;
+    block[1].first_frame = block->first_frame + (uint32_t)num_frames;
+    block[1].offset = block->offset + (size_t)num_bytes;
+    return true;
+}
 
-    index->packets = malloc((num_packets + 1) * sizeof *index->packets);
-    if (!index->packets)
+/* All numbers up to the directory's end. WEIR_OK, WEIR_EDATA or WEIR_ENOMEM. */
+static int open_directory(input *in, const uint8_t *table, weir_packet_blocks *blocks, int64_t unit,
+                          uint64_t num_blocks)
+{
+    int64_t last_pts = 0;
+    if (in->is_short || num_blocks == 0 || num_blocks > (size_t)(in->end - in->next))
+        return WEIR_EDATA;
+    if (weir__packet_blocks_init(blocks, (size_t)num_blocks) != WEIR_OK)
         return WEIR_ENOMEM;
-    index->max_packets = num_packets + 1;
-    for (uint32_t i = 0, start = 0; i < num_packets; i++) {
-        weir_packet_entry *packet = &index->packets[i];
-        unpack_packet(&in, packet, unit, &before);
-        start = packet->flags & WEIR_PACKET_CLEAN ? i : start;
-        packet->start = start;
-        if (packet->size_bytes < 0)
-            return fail_damaged_table(index);
+    for (size_t i = 0; i < num_blocks; i++) {
+        weir_packet_block *block = &blocks->all[i];
+        if (!open_block(in, block, unit, &last_pts) || (i > 0 && block->first_time <= block[-1].first_time))
+            return WEIR_EDATA;
     }
-    index->num_packets = num_packets;
-    if (in.is_short || in.next != in.end)
-        return fail_damaged_table(index);
-    int rc = weir__index_end(index, stream);
-    return rc == WEIR_OK && index->distrust ? fail_damaged_table(index) : rc;
+    uint32_t sum = checksum(table, (size_t)(in->next - table));
+    bool is_right = get_checksum(in) == sum && blocks->all[num_blocks].offset == (size_t)(in->end - in->next);
+    return is_right && !in->is_short ? WEIR_OK : WEIR_EDATA;
+}
+
+static int open_table(input *in, const uint8_t *table, const AVStream *stream, weir_index *index)
+{
+    opened_table *opened = index->blocks->self;
+    bool is_ours = get_number(in) == VERSION;
+    bool is_same = get_signed(in) == stream->time_base.num;
+    is_same &= get_signed(in) == stream->time_base.den;
+    opened->unit = get_signed(in);
+    index->step = get_signed(in);
+    uint64_t num_blocks = get_number(in);
+    if (!is_ours || !is_same || index->step < 0)
+        return WEIR_EDATA;
+    int rc = open_directory(in, table, index->blocks, opened->unit, num_blocks);
+    opened->packets = in->next;
+    return rc;
+}
+
+int weir__packet_table_open(const uint8_t *table, size_t table_bytes, const AVStream *stream, weir_index *index)
+{
+    input in = { .next = table, .end = table + table_bytes };
+    int rc = weir__index_use_blocks(index, read_block, sizeof(opened_table));
+    if (rc == WEIR_OK)
+        rc = open_table(&in, table, stream, index);
+    if (rc == WEIR_OK) {
+        index->blocks->is_exact = true;
+        rc = weir__index_end_blocks(index, stream);
+    }
+    if (rc != WEIR_OK)
+        weir__index_reset(index);
+    return rc;
 }

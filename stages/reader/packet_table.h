@@ -14,8 +14,8 @@
 /* From a trusted index, after weir__index_end(). The caller frees *table. WEIR_OK or WEIR_ENOMEM. */
 int weir__packet_table_pack(const weir_index *index, AVRational time_base, uint8_t **table, size_t *num_bytes);
 
-/* Into an empty index, weir__index_end() included. WEIR_OK; WEIR_EDATA (damaged, of another version, or of a stream with
-   another time base: the index is empty again); WEIR_ENOMEM. */
-int weir__packet_table_unpack(const uint8_t *table, size_t num_bytes, const AVStream *stream, weir_index *index);
+/* Into an empty index, whose blocks are read from the table where they are needed: it must live as long as the index. WEIR_OK;
+   WEIR_EDATA (damaged, of another version, or of a stream with another time base: the index is empty again); WEIR_ENOMEM. */
+int weir__packet_table_open(const uint8_t *table, size_t num_bytes, const AVStream *stream, weir_index *index);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct reader_request {
     size_t picture_size;
     uint8_t *into; /* the program's */
     size_t into_bytes;
+    bool is_survey; /* wants the facts of all frames */
 } reader_request;
 
 typedef enum step_state { NOT_BEGUN = 0, GOING, ENDED } step_state;
@@ -320,6 +321,7 @@ static int begin_request(weir_video_reader *reader, reader_request *own, uint32_
         free_request(own);
         return rc;
     }
+    reader->reader.frames.is_survey = own->is_survey;
     if (reader->is_open && !weir__frame_reader_can_select(&reader->reader.frames, wanted.sampling))
         close_file(reader);
     weir__picture_reader_enter(&reader->reader, reader->path, reader->path);
@@ -453,7 +455,7 @@ static void note_facts(weir_video_reader *reader)
     info->num_frames = timeline->num_frames;
     info->num_keyframes = 0;
     for (size_t i = 0; i < timeline->num_frames; i++)
-        info->num_keyframes += timeline->is_key[i];
+        info->num_keyframes += weir__timeline_is_key(timeline, i);
     info->duration_ns = timeline->num_frames ? weir__timeline_ns(timeline, timeline->num_frames) : 0;
     info->start_ns = timeline->num_frames ? weir__timeline_start_ns(timeline) : 0;
 }
@@ -468,6 +470,7 @@ int weir_video_reader_scan(weir_video_reader *reader, weir_error *error)
     int rc = own_request(&every, sizeof every, &coded, sizeof coded, &own, error);
     if (rc != WEIR_OK)
         return rc;
+    own.is_survey = true;
     reader->step = NOT_BEGUN;
     rc = begin_request(reader, &own, 0, error);
     if (rc == WEIR_OK)
@@ -498,7 +501,7 @@ int weir_video_reader_times(weir_video_reader *reader, weir_frame_times **times,
     made->end_ns = reader->info.duration_ns;
     for (size_t i = 0; i < num_frames; i++) {
         made->times_ns[i] = weir__timeline_ns(timeline, i);
-        made->is_key[i] = timeline->is_key[i];
+        made->is_key[i] = weir__timeline_is_key(timeline, i);
     }
     *times = made;
     return WEIR_OK;

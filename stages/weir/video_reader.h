@@ -19,7 +19,8 @@
  * readers can work at the same time. Each call works on the calling thread until it is done or fails, or should_stop() is true.
  *
  * After a request that failed or was stopped, the reader accepts further requests, and their frames are right. The first request
- * for selected frames reads all packets of the file once (and decodes them once, if they do not show which frames there are).
+ * for selected frames reads all packets of the file once (and decodes them once, if they do not show which frames there are); of
+ * a large MP4 file whose header lists them, only the groups of pictures that are needed, the first, and the last.
  * Later ones use what the reader then knows, and the file stays open. A request whose frames all come after those of the request
  * before goes on decoding where that one ended. The file is opened again: after a failure; for a request for all frames or the
  * first frames, and for the request after it; and if packets are damaged.
@@ -127,8 +128,7 @@ typedef struct weir_video_info {
 WEIR_API int weir_video_reader_info(const weir_video_reader *reader, weir_video_info *info, size_t info_size);
 
 /*
- * Finds all frames of the file: reads all packets, unless an earlier request for selected frames has done so, or the source has
- * their table. Decodes only if the packets do not show which frames there are. Then the facts are exact. It ends a request that was
+ * Finds all frames of the file: reads all packets, unless an earlier request has done so, or the source has their table. Decodes only if the packets do not show which frames there are. Then the facts are exact. It ends a request that was
  * begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video without any frame is no
  * failure here.
  */

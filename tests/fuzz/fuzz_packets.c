@@ -1,7 +1,7 @@
 /*
  * libFuzzer's target: packet tables. If the first byte of the input is odd, the others are packets: what is packed is unpacked
- * as it was. Otherwise they are a table, from a database that anybody may have written. Its checksum is added here, as the
- * fuzzer would never find one.
+ * as it was. Otherwise they are a table, from a database that anybody may have written. Its checksums are set here, as the
+ * fuzzer would never find them.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -58,41 +58,78 @@ static void make_index(weir_index *index, const uint8_t *data, size_t size)
 static void pack_and_unpack(const AVStream *stream, const uint8_t *data, size_t size)
 {
     weir_index index = { 0 }, unpacked = { 0 };
-    uint8_t *table;
+    uint8_t *table = NULL;
     size_t table_bytes;
     make_index(&index, data, size);
     require(weir__index_end(&index, stream) == WEIR_OK);
     if (!index.distrust) { /* others are never stored */
         require(weir__packet_table_pack(&index, stream->time_base, &table, &table_bytes) == WEIR_OK);
-        require(weir__packet_table_unpack(table, table_bytes, stream, &unpacked) == WEIR_OK);
+        require(weir__packet_table_open(table, table_bytes, stream, &unpacked) == WEIR_OK);
         require(unpacked.num_packets == index.num_packets && unpacked.num_frames == index.num_frames);
         for (size_t i = 0; i < index.num_packets; i++) {
-            const weir_packet_entry *is = &unpacked.packets[i], *was = &index.packets[i];
+            const weir_packet_entry *is = weir__index_packet(&unpacked, i), *was = &index.packets[i];
             require(is->pts == was->pts && is->dts == was->dts && is->size_bytes == was->size_bytes);
             require(is->duration == was->duration && is->start == was->start && is->flags == was->flags);
         }
-        require(memcmp(unpacked.frames, index.frames, index.num_frames * sizeof *index.frames) == 0);
+        for (size_t i = 0; i < index.num_frames; i++)
+            require(weir__index_packet_of(&unpacked, i) == index.frames[i]);
+        require(weir__index_failure(&unpacked, NULL) == WEIR_OK);
         use_index(&unpacked, stream);
-        free(table);
     }
     weir__index_reset(&unpacked);
+    free(table);
     weir__index_reset(&index);
+}
+
+static uint32_t checksum(const uint8_t *bytes, size_t num_bytes)
+{
+    uint32_t sum = 0x811c9dc5; /* FNV-1a */
+    for (size_t i = 0; i < num_bytes; i++)
+        sum = (sum ^ bytes[i]) * 0x01000193;
+    return sum;
+}
+
+static void put_checksum(uint8_t *to, uint32_t sum)
+{
+    for (int i = 0; i < CHECKSUM_BYTES; i++)
+        to[i] = (uint8_t)(sum >> 8 * i);
+}
+
+static size_t skip_numbers(const uint8_t *table, size_t at, size_t size, unsigned count)
+{
+    for (; count > 0 && at < size; at++)
+        count -= !(table[at] & 0x80);
+    return at;
+}
+
+/* The checksums of a table of one block, and that of the directory of one with more. */
+static void seal(uint8_t *table, size_t size)
+{
+    enum { NUMBERS_OF_HEADER = 6, NUMBERS_OF_BLOCK = 4 };
+    size_t header = skip_numbers(table, 0, size, NUMBERS_OF_HEADER);
+    size_t num_blocks = header > 0 && header <= size ? table[header - 1] : 0, end = header;
+    size_t last = header;
+    for (size_t i = 0; i < num_blocks && end < size; i++) {
+        last = skip_numbers(table, end, size, NUMBERS_OF_BLOCK);
+        end = last + CHECKSUM_BYTES;
+    }
+    if (end + CHECKSUM_BYTES > size)
+        return;
+    if (num_blocks == 1)
+        put_checksum(table + last, checksum(table + end + CHECKSUM_BYTES, size - end - CHECKSUM_BYTES));
+    put_checksum(table + end, checksum(table, end));
 }
 
 static void unpack_table(const AVStream *stream, const uint8_t *data, size_t size)
 {
-    uint32_t sum = 0x811c9dc5; /* FNV-1a */
     weir_index index = { 0 };
-    uint8_t *table = malloc(size + CHECKSUM_BYTES);
+    uint8_t *table = malloc(size + 1);
     require(table);
     memcpy(table, data, size);
-    for (size_t i = 0; i < size; i++)
-        sum = (sum ^ data[i]) * 0x01000193;
-    for (int i = 0; i < CHECKSUM_BYTES; i++)
-        table[size + (size_t)i] = (uint8_t)(sum >> 8 * i);
-    int rc = weir__packet_table_unpack(table, size + CHECKSUM_BYTES, stream, &index);
+    seal(table, size);
+    int rc = weir__packet_table_open(table, size, stream, &index);
     require(rc == WEIR_OK || rc == WEIR_EDATA);
-    require(rc == WEIR_OK ? !index.distrust : !index.packets && !index.frames);
+    require(rc == WEIR_OK || !index.blocks);
     if (rc == WEIR_OK)
         use_index(&index, stream);
     weir__index_reset(&index);

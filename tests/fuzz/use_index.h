@@ -13,16 +13,20 @@ static inline void use_index(const weir_index *index, const AVStream *stream)
     weir_timeline timeline = { 0 };
     require(index->num_frames <= index->num_packets);
     for (size_t i = 0; i < index->num_packets; i++)
-        require(index->packets[i].start <= i);
+        require(weir__index_packet(index, i)->start <= i);
     if (index->distrust)
         return;
+    weir__index_set_timeline(index, stream, &timeline);
     for (size_t i = 0; i < index->num_frames; i++) {
-        size_t found;
-        require(index->frames[i] < index->num_packets);
-        require(weir__index_find(index, index->packets[index->frames[i]].pts, &found) && found == i);
-        require(weir__index_start_of(index, i) <= index->frames[i]);
+        size_t found, packet = weir__index_packet_of(index, i);
+        require(packet < index->num_packets);
+        if (weir__index_failure(index, NULL) != WEIR_OK)
+            break;
+        require(weir__index_find(index, weir__index_packet(index, packet)->pts, &found) && found == i);
+        require(weir__index_start_of(index, i) <= packet);
+        size_t begun = weir__timeline_up_to(&timeline, weir__timeline_ns(&timeline, i));
+        require(begun <= index->num_frames);
     }
-    require(weir__index_fill_timeline(index, stream, &timeline) == WEIR_OK);
     weir__timeline_reset(&timeline);
 }
 
