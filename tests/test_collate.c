@@ -23,6 +23,7 @@ typedef struct clip_source {
     weir_layout layout;
     bool with_entry;
     uint32_t num_clips; /* the axis */
+    uint32_t wide_by;   /* values have 16 bits: those of 8 bits, times this; 0 = 8 bits */
     uint32_t split;     /* item i is part i % split of that item */
     uint64_t next;      /* the source's own */
 } clip_source;
@@ -51,7 +52,9 @@ static weir_frames *make_frames(const clip_source *source, uint64_t i)
     size_t part = source->split ? i % source->split : 0; /* then all items have the same number of frames */
     i = source->split ? i / source->split : i;
     size_t w = frames->width, h = frames->height, c = source->channels ? source->channels : 2;
-    frames->frame_bytes = w * h * c;
+    size_t value_bytes = source->wide_by ? 2 : 1;
+    frames->pixel = source->wide_by ? WEIR_PIXEL_RGB48 : frames->pixel;
+    frames->frame_bytes = w * h * c * value_bytes;
     frames->data = malloc(frames->num_frames * frames->frame_bytes);
     REQUIRE(frames->data);
     for (size_t n = 0; n < frames->num_frames; n++)
@@ -59,7 +62,10 @@ static weir_frames *make_frames(const clip_source *source, uint64_t i)
             for (size_t x = 0; x < w; x++)
                 for (size_t k = 0; k < c; k++) {
                     size_t at = source->layout == WEIR_LAYOUT_NCHW ? (k * h + y) * w + x : (y * w + x) * c + k;
-                    frames->data[n * frames->frame_bytes + at] = pixel(i, part * frames->num_frames + n, y, x, k);
+                    uint8_t value = pixel(i, part * frames->num_frames + n, y, x, k);
+                    uint16_t wide = (uint16_t)(value * source->wide_by);
+                    memcpy(frames->data + n * frames->frame_bytes + at * value_bytes,
+                           source->wide_by ? (void *)&wide : (void *)&value, value_bytes);
                 }
     if (source->with_entry) {
         frames->entry = weir_entry_new();
@@ -139,6 +145,7 @@ static double value_at(const weir_collated *batch, size_t at)
     case WEIR_DTYPE_UINT8: return ((const uint8_t *)batch->data)[at];
     case WEIR_DTYPE_FLOAT32: return (double)((const float *)batch->data)[at];
     case WEIR_DTYPE_FLOAT16: return half_to_double(((const uint16_t *)batch->data)[at]);
+    case WEIR_DTYPE_UINT16: return ((const uint16_t *)batch->data)[at];
     case WEIR_DTYPE_BFLOAT16: break;
     }
     uint32_t bits = (uint32_t)((const uint16_t *)batch->data)[at] << 16;
@@ -280,12 +287,14 @@ TEST_CASE(vectors_and_plain_loops_give_the_same_bits)
     uint8_t from[MOST];
     for (size_t i = 0; i < MOST; i++)
         from[i] = (uint8_t)(i * 89 + i * i % 13);
-    const double spans[] = { 0.225, 1e-4, 3e3, 1e6, 2e7, 1 }; /* into the subnormals and beyond the largest */
-    for (int dtype = 0; dtype <= WEIR_DTYPE_FLOAT32; dtype++)
+    const double spans[] = { 0.225, 1e-4, 3e3, 1e6, 2e7, 1 };   /* into the subnormals and beyond the largest */
+    for (int way = 0; way <= 2 * WEIR_DTYPE_FLOAT32 + 1; way++) /* from 8 and from 16 bits */
         for (size_t s = 0; s < LENGTH(spans); s++)
-            for (size_t length = 0; length <= MOST; length++) {
+            for (size_t length = 0; length <= MOST / (size_t)(1 + way % 2); length++) {
                 const double std[] = { spans[s], spans[s] * 1.1, spans[s] * 0.9 };
-                weir_conversion conversion = weir__conversion_make((weir_dtype)dtype, mean, std, -1);
+                weir_dtype dtype = way == 1 ? WEIR_DTYPE_UINT16 : (weir_dtype)(way / 2);
+                weir_conversion conversion =
+                    weir__conversion_make(dtype, way % 2 ? WEIR_PIXEL_RGB48 : WEIR_PIXEL_RGB24, mean, std, -1);
                 uint8_t got[4 * MOST + 4], expected[4 * MOST + 4];
                 memset(got, 0xee, sizeof got);
                 memset(expected, 0xee, sizeof expected);
@@ -293,6 +302,58 @@ TEST_CASE(vectors_and_plain_loops_give_the_same_bits)
                 weir__convert_plain(&conversion, expected, from, length);
                 assert_memory_equal(got, expected, sizeof got);
             }
+}
+
+/* ---- pixels of 16 bits ----------------------------------------------------------------------------------------- */
+
+/* What they become is what those of 8 bits become, times a number: exactly where nothing is resized, and where it is 1. */
+static void assert_wide_batch(const clip_source *source, weir_collate_config config, uint32_t wide_by)
+{
+    clip_source narrow_source = *source, wide_source = *source;
+    wide_source.wide_by = wide_by;
+    weir_collated *narrow = only_batch(&narrow_source, &config);
+    bool is_float = config.dtype != WEIR_DTYPE_UINT8;
+    if (!is_float)
+        config.dtype = WEIR_DTYPE_UINT16;
+    weir_collated *wide = only_batch(&wide_source, &config);
+    size_t num_values = narrow->data_bytes / weir_dtype_bytes(narrow->dtype);
+    double room =
+        config.crop == WEIR_CROP_RESIZED ? 1.1 / 255 / 0.2 : 1e-5; /* 8 bits are rounded twice, to a half each */
+    assert_int_equal(wide->data_bytes, num_values * weir_dtype_bytes(wide->dtype));
+    assert_memory_equal(wide->shape, narrow->shape, sizeof wide->shape);
+    assert_memory_equal(wide->mask, narrow->mask, wide->num_items * (size_t)wide->num_frames);
+    for (size_t i = 0; i < num_values; i++) {
+        double got = value_at(wide, i), wanted = value_at(narrow, i);
+        if (is_float ? fabs(got - wanted) > room : got != wanted * wide_by) /* 257/65535 = 1/255 */
+            fail_msg("value %zu is %g, of 8 bits %g", i, got, wanted);
+    }
+    weir_collated_free(narrow);
+    weir_collated_free(wide);
+}
+
+TEST_CASE(batches_of_16_bits_are_those_of_8_bits)
+{
+    clip_source source = {
+        .count = 4, .frames = { 2, 3 }, .width = { 24, 20 }, .height = { 18 }, .channels = 3, .with_entry = true
+    };
+    for (int way = 0; way < 24; way++) {
+        weir_collate_config config = {
+            .num_items = 4, .layout = (weir_collate_layout)(way % 3), .flip = way % 2 ? 1 : 0, .seed = 9
+        };
+        source.layout = way / 3 % 2 ? WEIR_LAYOUT_NCHW : WEIR_LAYOUT_NHWC;
+        if (way >= 6) {
+            config.crop = (weir_crop)(way / 6 - 1);
+            config.crop_width = 12;
+            config.crop_height = 10;
+        }
+        assert_wide_batch(&source, config, 1);
+        if (config.crop != WEIR_CROP_RESIZED)
+            assert_wide_batch(&source, config, 256);
+        config.dtype = WEIR_DTYPE_FLOAT32;
+        config.mean[0] = 0.4;
+        config.std[0] = 0.2;
+        assert_wide_batch(&source, config, 257);
+    }
 }
 
 /* ---- what ends a batch ----------------------------------------------------------------------------------------- */
@@ -808,6 +869,19 @@ TEST_CASE(what_does_not_fit_fails_alone)
     weir_pipeline_error(pipeline, "collate", &error);
     assert_int_equal(error.status, WEIR_EUNSUPPORTED);
     weir_pipeline_free(pipeline);
+
+    for (int wide = 0; wide < 2; wide++) { /* integers of another size */
+        clip_source deep = {
+            .count = 1, .frames = { 1 }, .width = { 4 }, .height = { 4 }, .channels = 3, .wide_by = wide ? 257 : 0
+        };
+        pipeline = start(
+            &deep, &(weir_collate_config){ .num_items = 1, .dtype = wide ? WEIR_DTYPE_UINT8 : WEIR_DTYPE_UINT16 });
+        assert_null(next_batch(pipeline));
+        weir_pipeline_error(pipeline, "collate", &error);
+        assert_int_equal(error.status, WEIR_EUNSUPPORTED);
+        assert_non_null(strstr(error.message, wide ? "of 16 bits cannot become" : "of 8 bits cannot become"));
+        weir_pipeline_free(pipeline);
+    }
 }
 
 TEST_CASE(options_that_make_no_sense_are_refused)

@@ -151,7 +151,7 @@ static const struct {
     { &weir__picture_fields, "longest", 0, 32767 },
     { &weir__picture_fields, "shortest", 0, 32767 },
     { &weir__picture_fields, "resize", WEIR_RESIZE_PAD, WEIR_RESIZE_CROP },
-    { &weir__picture_fields, "pixel", WEIR_PIXEL_RGB24, WEIR_PIXEL_YUV420P },
+    { &weir__picture_fields, "pixel", WEIR_PIXEL_RGB24, WEIR_PIXEL_YUV420P10 },
     { &weir__picture_fields, "layout", WEIR_LAYOUT_NHWC, WEIR_LAYOUT_NCHW },
     { &weir__picture_fields, "scaler", WEIR_SCALER_DEFAULT, WEIR_SCALER_FAST },
     { &weir__picture_fields, "no_autorotate", 0, 1 },

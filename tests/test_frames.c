@@ -549,7 +549,7 @@ TEST_CASE(mistakes_are_told_in_one_line)
     assert_refused(clip, "--width 0", "--width");
     assert_refused(clip, "--width 40000", "--width");
     assert_refused(clip, "--resize none --width 64", "--resize none");
-    assert_refused(clip, "--pix-fmt cmyk", "--pixel: \"cmyk\" is not rgb24, gray8 or yuv420p");
+    assert_refused(clip, "--pix-fmt cmyk", "--pixel: \"cmyk\" is not rgb24, gray8, yuv420p, rgb48, gray16 or yuv420p10");
     assert_refused(clip, "-o /nowhere/at/all.npy", "/nowhere/at/all.npy");
 }
 
@@ -881,7 +881,7 @@ TEST_CASE(one_picture_cannot_hold_two_frames)
     assert_int_not_equal(access(clips_path("two.png"), F_OK), 0);
     assert_int_equal(num_beside(clips_path("two.png")), 0);
     snprintf(arguments, sizeof arguments, "--layout nchw -o %s", clips_path("two.png"));
-    assert_refused(make_long(), arguments, "PNG pictures are rgb24 or gray8");
+    assert_refused(make_long(), arguments, "PNG pictures are rgb24, gray8, rgb48 or gray16");
     assert_refused(make_long(), "--info -o -", "takes stdout");
     assert_refused(make_long(), "--format png", "--format: only with --output");
 }

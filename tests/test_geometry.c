@@ -80,10 +80,10 @@ typedef struct output {
 } output;
 
 static const output outputs[] = {
-    { WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC },
-    { WEIR_PIXEL_RGB24, WEIR_LAYOUT_NCHW },
-    { WEIR_PIXEL_GRAY8, WEIR_LAYOUT_NHWC },
-    { WEIR_PIXEL_YUV420P, WEIR_LAYOUT_NHWC },
+    { WEIR_PIXEL_RGB24, WEIR_LAYOUT_NHWC },  { WEIR_PIXEL_RGB24, WEIR_LAYOUT_NCHW },
+    { WEIR_PIXEL_GRAY8, WEIR_LAYOUT_NHWC },  { WEIR_PIXEL_YUV420P, WEIR_LAYOUT_NHWC },
+    { WEIR_PIXEL_RGB48, WEIR_LAYOUT_NHWC },  { WEIR_PIXEL_RGB48, WEIR_LAYOUT_NCHW },
+    { WEIR_PIXEL_GRAY16, WEIR_LAYOUT_NHWC }, { WEIR_PIXEL_YUV420P10, WEIR_LAYOUT_NHWC },
 };
 
 enum { NUM_FORMATS = sizeof formats / sizeof formats[0], NUM_OUTPUTS = sizeof outputs / sizeof outputs[0] };
@@ -659,14 +659,18 @@ TEST_CASE(values_are_converted_within_their_memory)
 {
     static const double mean[3] = { 0.4, 0.5, 0.6 }, deviation[3] = { 0.2, 0.3, 0.4 };
     enum { MAX_VALUES = 200 };
-    for (int dtype = WEIR_DTYPE_UINT8; dtype <= WEIR_DTYPE_FLOAT32; dtype++) {
-        weir_conversion conversion = weir__conversion_make((weir_dtype)dtype, mean, deviation, -1);
+    for (int way = 0; way < 2 * WEIR_DTYPE_UINT16;
+         way++) { /* each type of floats and that of the pixels, from both sizes */
+        weir_pixel pixel = way % 2 ? WEIR_PIXEL_RGB48 : WEIR_PIXEL_RGB24;
+        int dtype = way < 2 ? (way ? WEIR_DTYPE_UINT16 : WEIR_DTYPE_UINT8) : way / 2;
+        size_t value_bytes = weir_pixel_value_bytes(pixel);
+        weir_conversion conversion = weir__conversion_make((weir_dtype)dtype, pixel, mean, deviation, -1);
         for (size_t num_values = 1; num_values <= MAX_VALUES; num_values++) {
             size_t num_bytes = num_values * weir_dtype_bytes((weir_dtype)dtype);
             uint32_t wanted[MAX_VALUES];
             for (int at_start = 0; at_start < 2; at_start++) {
-                fenced from = fenced_new(num_values, at_start), to = fenced_new(num_bytes, at_start);
-                for (size_t i = 0; i < num_values; i++)
+                fenced from = fenced_new(num_values * value_bytes, at_start), to = fenced_new(num_bytes, at_start);
+                for (size_t i = 0; i < num_values * value_bytes; i++)
                     from.data[i] = (uint8_t)(i * 37);
                 weir__convert(&conversion, to.data, from.data, num_values);
                 weir__convert_plain(&conversion, wanted, from.data, num_values);

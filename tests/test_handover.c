@@ -91,6 +91,11 @@ TEST_CASE(the_shape_follows_pixel_and_layout)
     assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), path, NULL), WEIR_OK);
     free(read_npy(path, header, &num_bytes));
     assert_non_null(strstr(header, "'shape': (4, 1, 3, 5, )"));
+    frames->pixel = WEIR_PIXEL_GRAY16;
+    frames->frame_bytes = 30;
+    assert_int_equal(weir_write_npy(&FRAMES_ITEM(frames), path, NULL), WEIR_OK);
+    free(read_npy(path, header, &num_bytes));
+    assert_non_null(strstr(header, "u2', 'fortran_order': False, 'shape': (4, 1, 3, 5, )"));
     frames->pixel = WEIR_PIXEL_YUV420P;
     frames->channels = 0;
     frames->layout = WEIR_LAYOUT_NHWC;

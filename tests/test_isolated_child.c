@@ -92,7 +92,7 @@ static void expect_all_parts_are_needed(const weir_item *item)
     weir__isolated_message_free(&whole);
 }
 
-static uint8_t samples[96];
+static uint8_t samples[2 * 96];
 static int64_t times[2] = { 7, 9 };
 static int64_t times_ns[2] = { 0, 200000000 };
 static uint8_t mask[2] = { 1, 0 };
@@ -111,7 +111,7 @@ static weir_frames some_frames(weir_pixel pixel)
                            .time_base_num = 1,
                            .time_base_den = 10,
                            .is_last_chunk = true };
-    frames.channels = pixel == WEIR_PIXEL_RGB24 ? 3 : pixel == WEIR_PIXEL_GRAY8 ? 1 : 0;
+    frames.channels = pixel % 3 == WEIR_PIXEL_RGB24 ? 3 : pixel % 3 == WEIR_PIXEL_GRAY8 ? 1 : 0;
     frames.frame_bytes = weir__scaler_picture_bytes(pixel, 4, 4);
     return frames;
 }
@@ -148,7 +148,7 @@ TEST_CASE(items_of_all_types_arrive)
         assert_int_equal(((weir_bytes *)item.data)->size_bytes, bytes.size_bytes);
         weir_item_release(&item);
     }
-    for (weir_pixel pixel = WEIR_PIXEL_RGB24; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
+    for (weir_pixel pixel = WEIR_PIXEL_RGB24; pixel <= WEIR_PIXEL_YUV420P10; pixel++) {
         weir_frames frames = some_frames(pixel);
         item = pass_item(&(weir_item){ .type = WEIR_TYPE_FRAMES, .data = &frames });
         assert_memory_equal(((weir_frames *)item.data)->pts, times, sizeof times);
@@ -730,7 +730,7 @@ TEST_CASE(a_config_arrives_whole_or_not_at_all)
 
 static void take_wrong_configs(void)
 {
-    const weir_video_config configs[] = { { WEIR_WITH_PICTURE(.pixel = (weir_pixel)3) },
+    const weir_video_config configs[] = { { WEIR_WITH_PICTURE(.pixel = (weir_pixel)6) },
                                           { WEIR_WITH_DECODER(.lowres = 4) },
                                           { WEIR_WITH_INPUT(.allow = 4) },
                                           { .damage = (weir_damage)2 },

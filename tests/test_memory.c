@@ -227,7 +227,8 @@ static void assert_same_values(const weir_frames *a, const weir_frames *b)
 
 TEST_CASE(frames_are_decoded_into_the_programs_memory_and_are_the_same)
 {
-    static const weir_pixel pixels[] = { WEIR_PIXEL_RGB24, WEIR_PIXEL_GRAY8, WEIR_PIXEL_YUV420P };
+    static const weir_pixel pixels[] = { WEIR_PIXEL_RGB24, WEIR_PIXEL_GRAY8,  WEIR_PIXEL_YUV420P,
+                                         WEIR_PIXEL_RGB48, WEIR_PIXEL_GRAY16, WEIR_PIXEL_YUV420P10 };
     for (size_t i = 0; i < LENGTH(pixels); i++) {
         counted_memory memory = { 0 };
         weir_allocator *allocator = allocator_of(&memory, WEIR_MEMORY_CUDA_HOST);

@@ -100,6 +100,59 @@ TEST_CASE(yuv_planes_are_padded_and_cropped_as_ffmpegs)
                      "scale=128:130:flags=bicubic:force_original_aspect_ratio=increase,format=yuv420p,crop=128:130");
 }
 
+/* Sources of 8 to 12 bits, of each codec that has them. Their range is limited, or that of what they become. */
+static const clip deep_clips[] = {
+    { "deep_h264.mp4", "-f lavfi -i testsrc2=s=322x242:d=0.2 -c:v libx264 -preset veryfast -pix_fmt yuv420p10le" },
+    { "deep_hevc.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.2 -c:v libx265 -x265-params log-level=error "
+                       "-pix_fmt yuv420p12le" },
+    { "deep_vp9.webm", "-f lavfi -i testsrc2=s=334x222:d=0.2 -c:v libvpx-vp9 -cpu-used 8 -pix_fmt yuv420p10le "
+                       "-color_range tv -colorspace bt709" },
+    { "deep_prores.mov", "-f lavfi -i testsrc2=s=320x240:d=0.2 -c:v prores_ks -pix_fmt yuv422p10le" },
+    { "deep_rgb.mkv", "-f lavfi -i testsrc2=s=161x121:d=0.1 -c:v ffv1 -pix_fmt gbrp10le" },
+    { "h264.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.4 -c:v libx264 -preset veryfast -pix_fmt yuv420p" },
+};
+
+TEST_CASE(pixels_of_16_bits_are_ffmpegs)
+{
+    static const struct {
+        weir_pixel pixel;
+        const char *format;
+    } pixels[] = { { WEIR_PIXEL_RGB48, "rgb48" },
+                   { WEIR_PIXEL_GRAY16, "gray16" },
+                   { WEIR_PIXEL_YUV420P10, "yuv420p10" } };
+    static const uint32_t sizes[][2] = { { 0, 0 }, { 128, 96 }, { 131, 77 } };
+    for (size_t i = 0; i < sizeof deep_clips / sizeof deep_clips[0]; i++) {
+        const char *path = clips_make(deep_clips[i].name, deep_clips[i].arguments);
+        for (size_t j = 0; path && j < 9; j++) {
+            uint32_t width = sizes[j / 3][0], height = sizes[j / 3][1];
+            char filter[128], size[32] = "";
+            if (width)
+                snprintf(size, sizeof size, "%u:%u:", (unsigned)width, (unsigned)height);
+            snprintf(filter, sizeof filter, "scale=%sflags=bicubic,format=%sle", size, pixels[j % 3].format);
+            /* whatever scaler is asked for: only one makes these */
+            assert_as_ffmpeg(
+                path,
+                &(weir_video_config){ WEIR_WITH_PICTURE(.width = width, .height = height,
+                                                        .resize = WEIR_RESIZE_STRETCH, .pixel = pixels[j % 3].pixel,
+                                                        .scaler = (weir_scaler_kind)(i % 3)) },
+                filter);
+        }
+    }
+}
+
+TEST_CASE(pixels_of_16_bits_are_cropped_as_ffmpegs)
+{
+    const char *path = clips_make(deep_clips[3].name, deep_clips[3].arguments); /* 4:3: no odd rows to pad */
+    assert_as_ffmpeg(path,
+                     &(weir_video_config){ WEIR_WITH_PICTURE(.width = 100, .height = 130, .pixel = WEIR_PIXEL_RGB48,
+                                                             .resize = WEIR_RESIZE_CROP) },
+                     "scale=100:130:flags=bicubic:force_original_aspect_ratio=increase,format=rgb48le,crop=100:130");
+    assert_as_ffmpeg(
+        path, &(weir_video_config){ WEIR_WITH_PICTURE(.width = 128, .height = 130, .pixel = WEIR_PIXEL_YUV420P10) },
+        "scale=128:130:flags=bicubic:force_original_aspect_ratio=decrease,format=yuv420p10le,"
+        "pad=128:130:(ow-iw)/2:(oh-ih)/2");
+}
+
 /* Nothing is scaled and nothing converted: what the decoder gave. Whatever scaler was asked for. */
 TEST_CASE(without_a_size_yuv_planes_are_the_decoders_own)
 {

@@ -289,8 +289,8 @@ static void assert_crops(weir_scaler_kind kind, weir_pixel pixel, double least_d
     };
     uint8_t *whole = scale(in, &whole_config, NULL);
     uint8_t *made = scale(in, &config, NULL);
-    size_t pixel_bytes = pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
-    int x = pixel == WEIR_PIXEL_YUV420P ? -fit.x / 2 * 2 : -fit.x;
+    size_t pixel_bytes = (pixel % 3 == WEIR_PIXEL_RGB24 ? 3 : 1) * weir_pixel_value_bytes(pixel);
+    int x = pixel % 3 == WEIR_PIXEL_YUV420P ? -fit.x / 2 * 2 : -fit.x;
     assert_int_equal(fit.height, 96);
     for (size_t row = 0; row < 96; row++) {
         const uint8_t *wanted = whole + (row * (size_t)fit.width + (size_t)x) * pixel_bytes;
@@ -306,28 +306,36 @@ static void assert_crops(weir_scaler_kind kind, weir_pixel pixel, double least_d
 
 TEST_CASE(cropped_pictures_are_the_middle_of_the_whole)
 {
-    for (int pixel = WEIR_PIXEL_RGB24; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
+    for (int pixel = WEIR_PIXEL_RGB24; pixel <= WEIR_PIXEL_YUV420P10; pixel++) {
         assert_crops(WEIR_SCALER_EXACT, (weir_pixel)pixel, INFINITY);
         assert_crops(WEIR_SCALER_FAST, (weir_pixel)pixel, INFINITY);
     }
 }
 
 /* Borders of the colour's own black, nothing of the slot's old bytes left, nothing written behind it. */
-static void assert_bordered(weir_scaler_kind kind, weir_pixel pixel, int format, uint8_t black)
+static uint16_t stored_value(const uint8_t *samples, size_t i, size_t value_bytes)
+{
+    uint16_t wide;
+    memcpy(&wide, samples + 2 * i, sizeof wide * (value_bytes - 1));
+    return value_bytes == 1 ? samples[i] : wide;
+}
+
+static void assert_bordered(weir_scaler_kind kind, weir_pixel pixel, int format, uint16_t black)
 {
     enum { SIDE = 50 };
     AVFrame *in = make_picture(format, 340, 200);
     weir_picture_config config = { .width = SIDE, .height = SIDE, .pixel = pixel, .scaler = kind };
     weir_fit fit = weir__scaler_fit(WEIR_RESIZE_PAD, 340, 200, SIDE, SIDE);
     uint8_t *made = scale(in, &config, NULL);
-    size_t row_bytes = pixel == WEIR_PIXEL_RGB24 ? SIDE * 3 : SIDE;
-    for (size_t i = 0; i < (size_t)fit.y / 2 * 2 * row_bytes; i++)
-        assert_int_equal(made[i], black);
-    if (pixel == WEIR_PIXEL_YUV420P) {
-        const uint8_t *u = made + SIDE * SIDE;
-        const uint8_t *v = u + SIDE * SIDE / 4;
-        for (int i = 0; i < fit.y / 2 * SIDE / 2; i++)
-            assert_true(u[i] == 128 && v[i] == 128);
+    size_t value_bytes = weir_pixel_value_bytes(pixel), row_values = pixel % 3 == WEIR_PIXEL_RGB24 ? SIDE * 3 : SIDE;
+    for (size_t i = 0; i < (size_t)fit.y / 2 * 2 * row_values; i++)
+        assert_int_equal(stored_value(made, i, value_bytes), black);
+    if (pixel % 3 == WEIR_PIXEL_YUV420P) {
+        const uint8_t *u = made + SIDE * SIDE * value_bytes;
+        const uint8_t *v = u + SIDE * SIDE / 4 * value_bytes;
+        int middle = (weir_pixel_max_value(pixel) + 1) / 2;
+        for (size_t i = 0; i < (size_t)(fit.y / 2 * SIDE / 2); i++)
+            assert_true(stored_value(u, i, value_bytes) == middle && stored_value(v, i, value_bytes) == middle);
     }
     free(made);
     av_frame_free(&in);
@@ -340,6 +348,10 @@ TEST_CASE(borders_are_black_in_every_format)
         assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_GRAY8, AV_PIX_FMT_YUV420P, 0);
         assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_YUV420P, AV_PIX_FMT_YUV420P, 16);
         assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_YUV420P, AV_PIX_FMT_YUVJ420P, 0);
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_RGB48, AV_PIX_FMT_YUV420P10, 0);
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_GRAY16, AV_PIX_FMT_YUV420P10, 0);
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_YUV420P10, AV_PIX_FMT_YUV420P10, 64);
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_YUV420P10, AV_PIX_FMT_YUVJ420P, 0);
     }
 }
 
@@ -565,11 +577,19 @@ TEST_CASE(rows_are_joined_and_split)
     uint8_t packed[3 * MAX_WIDTH + 1];
     for (int i = 0; i < 3 * MAX_WIDTH; i++)
         planes[i / MAX_WIDTH][i % MAX_WIDTH] = (uint8_t)(i * 37);
+    for (int width = 0; width <= MAX_WIDTH / 2; width++) { /* of two bytes */
+        weir__rows_join(planes[0], planes[1], planes[2], packed, width, 2);
+        for (int i = 0; i < 3 * width; i++)
+            assert_memory_equal(packed + 2 * i, planes[i % 3] + 2 * (i / 3), 2);
+        weir__rows_split(packed, back[0], back[1], back[2], width, 2);
+        for (int i = 0; i < 3; i++)
+            assert_memory_equal(back[i], planes[i], 2 * (size_t)width);
+    }
     for (int width = 0; width <= MAX_WIDTH; width++) {
         packed[3 * width] = 0x55;
-        weir__rows_join(planes[0], planes[1], planes[2], packed, width);
+        weir__rows_join(planes[0], planes[1], planes[2], packed, width, 1);
         assert_int_equal(packed[3 * width], 0x55);
-        weir__rows_split(packed, back[0], back[1], back[2], width);
+        weir__rows_split(packed, back[0], back[1], back[2], width, 1);
         for (int i = 0; i < 3; i++)
             assert_memory_equal(back[i], planes[i], (size_t)width);
     }

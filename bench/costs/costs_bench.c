@@ -193,7 +193,7 @@ static double convert_gb_per_s(const void *dtype)
     const size_t num_values = (size_t)32 * 16 * 112 * 112 * 3;
     const double mean[] = { 0.485, 0.456, 0.406 }, std[] = { 0.229, 0.224, 0.225 };
     weir_dtype to_type = dtype ? *(const weir_dtype *)dtype : WEIR_DTYPE_FLOAT32;
-    weir_conversion conversion = weir__conversion_make(to_type, mean, std, -1);
+    weir_conversion conversion = weir__conversion_make(to_type, WEIR_PIXEL_RGB24, mean, std, -1);
     size_t num_bytes = num_values * weir_dtype_bytes(to_type);
     uint8_t *from = memory_get(num_values, 4), *to = memory_get(num_values, 4);
     memset(from, 99, num_values * 4);

@@ -29,6 +29,7 @@ typedef struct collate_worker {
     collate_clip *clips;
     size_t num_clips, max_clips;
     uint32_t num_frames, width, height, channels; /* the largest of the clips */
+    weir_pixel pixel;                             /* of each */
     uint32_t axis_clips;                          /* weir_frames.num_clips of each */
 
     /* buffers for one picture */
@@ -45,6 +46,7 @@ typedef struct collate_job {
     uint32_t axis_clips;  /* at least 1 */
     uint32_t axis_frames; /* num_frames / axis_clips */
     size_t value_bytes;
+    size_t pixel_value_bytes;       /* of the frames */
     weir_conversion conversions[4]; /* of each channel, and of all interleaved */
 } collate_job;
 
@@ -111,7 +113,7 @@ static bool is_planar(const weir_frames *frames)
 
 static picture view_frame(const weir_frames *frames, uint32_t frame, const weir_window *window)
 {
-    size_t pixel_bytes = is_planar(frames) ? 1 : frames->channels;
+    size_t pixel_bytes = weir_pixel_value_bytes(frames->pixel) * (is_planar(frames) ? 1 : frames->channels);
     size_t row_stride = frames->width * pixel_bytes;
     return (picture){
         .data = frames->data + frame * frames->frame_bytes + window->y * row_stride + window->x * pixel_bytes,
@@ -122,16 +124,16 @@ static picture view_frame(const weir_frames *frames, uint32_t frame, const weir_
     };
 }
 
-static void resize_picture(collate_worker *worker, const weir_taps *across, const weir_taps *down, uint32_t channels,
-                           picture *from)
+static void resize_picture(const collate_job *job, const weir_taps *across, const weir_taps *down, picture *from)
 {
+    collate_worker *worker = job->worker;
     bool planar = from->plane_stride > 0;
-    unsigned row_channels = planar ? 1 : channels;
-    size_t row_stride = (size_t)across->num_outputs * row_channels;
+    unsigned row_channels = planar ? 1 : job->channels;
+    size_t row_stride = (size_t)across->num_outputs * row_channels * job->pixel_value_bytes;
     size_t plane_bytes = row_stride * down->num_outputs;
-    for (uint32_t p = 0; p < (planar ? channels : 1); p++)
+    for (uint32_t p = 0; p < (planar ? job->channels : 1); p++)
         weir__window_resize(across, down, from->data + p * from->plane_stride, from->row_stride, from->width,
-                            row_channels, worker->resized + p * plane_bytes, worker->row);
+                            row_channels, job->pixel_value_bytes, worker->resized + p * plane_bytes, worker->row);
     *from = (picture){ .data = worker->resized,
                        .row_stride = row_stride,
                        .plane_stride = planar ? plane_bytes : 0,
@@ -139,10 +141,10 @@ static void resize_picture(collate_worker *worker, const weir_taps *across, cons
                        .height = down->num_outputs };
 }
 
-static void mirror_row(uint8_t *row, uint32_t width, uint32_t pixel_bytes)
+static void mirror_row(uint8_t *row, uint32_t width, size_t pixel_bytes)
 {
     for (uint32_t left = 0, right = width - 1; left < right; left++, right--)
-        for (uint32_t c = 0; c < pixel_bytes; c++) {
+        for (size_t c = 0; c < pixel_bytes; c++) {
             uint8_t kept = row[left * pixel_bytes + c];
             row[left * pixel_bytes + c] = row[right * pixel_bytes + c];
             row[right * pixel_bytes + c] = kept;
@@ -170,7 +172,7 @@ static void write_straight(const collate_job *job, size_t clip, uint32_t frame, 
     bool planar = from->plane_stride > 0;
     uint32_t row_channels = planar ? 1 : job->channels;
     size_t row_values = (size_t)from->width * row_channels;
-    bool is_dense = from->width == job->width && from->row_stride == row_values;
+    bool is_dense = from->width == job->width && from->row_stride == row_values * job->pixel_value_bytes;
     for (uint32_t p = 0; p < (planar ? job->channels : 1); p++) {
         const weir_conversion *conversion = &job->conversions[planar || job->channels == 1 ? p : 3];
         for (uint32_t y = 0; y < (is_dense ? 1 : from->height); y++)
@@ -184,19 +186,19 @@ static void write_straight(const collate_job *job, size_t clip, uint32_t frame, 
 static void fetch_row(const collate_job *job, const picture *from, uint32_t y, bool to_planar, bool is_flipped)
 {
     uint8_t *row = job->worker->row;
-    size_t width = from->width;
+    size_t width = from->width, value_bytes = job->pixel_value_bytes, plane_bytes = width * value_bytes;
     const uint8_t *data = from->data + y * from->row_stride;
     bool planar = from->plane_stride > 0;
     if (planar && !to_planar)
-        weir__rows_join(data, data + from->plane_stride, data + 2 * from->plane_stride, row, (int)width);
+        weir__rows_join(data, data + from->plane_stride, data + 2 * from->plane_stride, row, (int)width, value_bytes);
     else if (!planar && to_planar)
-        weir__rows_split(data, row, row + width, row + 2 * width, (int)width);
+        weir__rows_split(data, row, row + plane_bytes, row + 2 * plane_bytes, (int)width, value_bytes);
     else
         for (uint32_t p = 0; p < (planar ? job->channels : 1); p++)
-            memcpy(row + p * width, data + p * from->plane_stride, width * (planar ? 1 : job->channels));
+            memcpy(row + p * plane_bytes, data + p * from->plane_stride, plane_bytes * (planar ? 1 : job->channels));
     if (is_flipped)
         for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
-            mirror_row(row + p * width, from->width, to_planar ? 1 : job->channels);
+            mirror_row(row + p * plane_bytes, from->width, value_bytes * (to_planar ? 1 : job->channels));
 }
 
 static void write_rows(const collate_job *job, size_t clip, uint32_t frame, const picture *from, bool is_flipped)
@@ -206,7 +208,8 @@ static void write_rows(const collate_job *job, size_t clip, uint32_t frame, cons
         fetch_row(job, from, y, to_planar, is_flipped);
         for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
             weir__convert(&job->conversions[to_planar || job->channels == 1 ? p : 3],
-                          row_address(job, clip, frame, p, y), job->worker->row + (size_t)p * from->width,
+                          row_address(job, clip, frame, p, y),
+                          job->worker->row + (size_t)p * from->width * job->pixel_value_bytes,
                           (size_t)from->width * (to_planar ? 1 : job->channels));
     }
 }
@@ -216,7 +219,7 @@ static void write_padding(const collate_job *job, size_t clip, uint32_t frame, u
 {
     bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
     uint32_t row_channels = to_planar ? 1 : job->channels;
-    memset(job->worker->row, 0, (size_t)job->width * row_channels);
+    memset(job->worker->row, 0, (size_t)job->width * row_channels * job->pixel_value_bytes);
     for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
         for (uint32_t y = 0; y < job->height; y++) {
             uint32_t start = y < height ? width : 0;
@@ -249,7 +252,7 @@ static int write_clip(const collate_job *job, size_t at)
             uint32_t own_frame = frame / job->axis_frames * own_frames + step;
             from = view_frame(frames, own_frame, &clip->window);
             if (is_resized)
-                resize_picture(job->worker, &across, &down, job->channels, &from);
+                resize_picture(job, &across, &down, &from);
             if (is_straight)
                 write_straight(job, at, frame, &from);
             else
@@ -286,8 +289,8 @@ static int reserve_rows(collate_worker *worker, const collate_job *job)
     size_t row_bytes = 0;
     for (size_t i = 0; i < worker->num_clips; i++)
         row_bytes = worker->clips[i].window.width > row_bytes ? worker->clips[i].window.width : row_bytes;
-    row_bytes = (row_bytes > job->width ? row_bytes : job->width) * job->channels;
-    size_t resized_bytes = (size_t)job->width * job->height * job->channels;
+    row_bytes = (row_bytes > job->width ? row_bytes : job->width) * job->channels * job->pixel_value_bytes;
+    size_t resized_bytes = (size_t)job->width * job->height * job->channels * job->pixel_value_bytes;
     if (row_bytes > worker->row_bytes) {
         free(worker->row);
         worker->row = malloc(row_bytes);
@@ -324,9 +327,10 @@ static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task
     };
     job.axis_frames = job.num_frames / job.axis_clips;
     job.value_bytes = weir_dtype_bytes(job.config->dtype);
+    job.pixel_value_bytes = weir_pixel_value_bytes(worker->pixel);
     for (int c = 0; c < 4; c++)
-        job.conversions[c] =
-            weir__conversion_make(job.config->dtype, job.config->mean, job.config->std, c < 3 ? c : -1);
+        job.conversions[c] = weir__conversion_make(job.config->dtype, worker->pixel, job.config->mean,
+                                                   job.config->std, c < 3 ? c : -1);
     job.batch = reserve_rows(worker, &job) == WEIR_OK ? batch_new(&job) : NULL;
     int rc = job.batch ? WEIR_OK : WEIR_ENOMEM;
     for (size_t i = 0; rc == WEIR_OK && i < worker->num_clips; i++) {
@@ -361,7 +365,7 @@ static int collate_config_init(void *self, weir_error *error)
     if (config->num_items == 0 && config->max_frames == 0 && config->max_bytes == 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "set num_items, max_frames or max_bytes: nothing limits a batch");
-    if ((unsigned)config->dtype > WEIR_DTYPE_FLOAT32 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
+    if ((unsigned)config->dtype > WEIR_DTYPE_UINT16 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
         return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not a value of its enum");
     int rc = weir__window_check(config, error);
     if (rc == WEIR_OK)
@@ -390,16 +394,32 @@ static bool would_overflow(const collate_worker *worker, const weir_collate_conf
                                      (config->max_bytes && all_frames * frame_bytes > config->max_bytes));
 }
 
+/* Integers are as decoded: they are not made of values of another size. */
+static bool can_become(const weir_frames *frames, weir_dtype dtype)
+{
+    size_t value_bytes = weir_pixel_value_bytes(frames->pixel);
+    return (dtype != WEIR_DTYPE_UINT8 && dtype != WEIR_DTYPE_UINT16) || weir_dtype_bytes(dtype) == value_bytes;
+}
+
 static int check_clip(const collate_worker *worker, const weir_frames *frames, weir_task *task)
 {
+    const weir_collate_config *config = weir_task_config(task);
     weir_error error = { 0 };
     if (weir_memory_check(frames->memory, "collate", &error) != WEIR_OK)
         return weir_task_fail(task, error.status, 0, "%s", error.message);
     if (frames->channels == 0)
-        return weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "YUV420P cannot be collated: decode to RGB or gray");
+        return weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "YUV cannot be collated: decode to RGB or gray");
+    if (!can_become(frames, config->dtype))
+        return weir_task_fail(task, WEIR_EUNSUPPORTED, 0,
+                              "pixels of %zu bits cannot become %s: choose the type of their size, or floats",
+                              8 * weir_pixel_value_bytes(frames->pixel),
+                              config->dtype == WEIR_DTYPE_UINT8 ? "WEIR_DTYPE_UINT8" : "WEIR_DTYPE_UINT16");
     if (worker->num_clips > 0 && frames->channels != worker->channels)
         return weir_task_fail(task, WEIR_EINVAL, 0, "%" PRIu32 " channels do not fit into a batch with %" PRIu32,
                               frames->channels, worker->channels);
+    if (worker->num_clips > 0 && frames->pixel != worker->pixel)
+        return weir_task_fail(task, WEIR_EINVAL, 0, "a batch has pixels of one kind: %zu bits do not fit to %zu",
+                              8 * weir_pixel_value_bytes(frames->pixel), 8 * weir_pixel_value_bytes(worker->pixel));
     if (worker->num_clips > 0 && frames->num_clips != worker->axis_clips)
         return weir_task_fail(task, WEIR_EINVAL, 0, "%" PRIu32 " clips do not fit into a batch with %" PRIu32,
                               frames->num_clips, worker->axis_clips);
@@ -450,6 +470,7 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     worker->width = larger(worker->width, width);
     worker->height = larger(worker->height, height);
     worker->channels = channels;
+    worker->pixel = frames->pixel;
     worker->axis_clips = frames->num_clips;
     if (out->data)
         return WEIR_OK;

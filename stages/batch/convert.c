@@ -5,6 +5,7 @@
  */
 #include "stages/batch/convert.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -12,13 +13,14 @@
 #include <immintrin.h>
 #endif
 
-weir_conversion weir__conversion_make(weir_dtype dtype, const double mean[3], const double std[3], int channel)
+weir_conversion weir__conversion_make(weir_dtype dtype, weir_pixel pixel, const double mean[3], const double std[3],
+                                      int channel)
 {
-    weir_conversion conversion = { .dtype = dtype };
+    weir_conversion conversion = { .dtype = dtype, .value_bytes = weir_pixel_value_bytes(pixel) };
     for (int i = 0; i < WEIR_CONVERT_PERIOD; i++) {
         int c = channel < 0 ? i % 3 : channel;
         double deviation = std[c] > 0 ? std[c] : 1;
-        conversion.scale[i] = (float)(1 / (255 * deviation));
+        conversion.scale[i] = (float)(1 / (weir_pixel_max_value(pixel) * deviation));
         conversion.bias[i] = (float)(-mean[c] / deviation);
     }
     return conversion;
@@ -52,12 +54,26 @@ static uint16_t to_float16(float value)
     return (uint16_t)(sign | ((bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13));
 }
 
+static uint16_t value_at(const uint8_t *from, size_t i, size_t value_bytes)
+{
+    uint16_t value;
+    if (value_bytes == 1)
+        return from[i];
+    memcpy(&value, from + 2 * i, sizeof value);
+    return value;
+}
+
+static bool is_integer(weir_dtype dtype)
+{
+    return dtype == WEIR_DTYPE_UINT8 || dtype == WEIR_DTYPE_UINT16;
+}
+
 static void convert_from(const weir_conversion *conversion, void *to, const uint8_t *from, size_t start, size_t end)
 {
     float *floats = to;
     uint16_t *halves = to;
     for (size_t i = start, phase = start % WEIR_CONVERT_PERIOD; i < end; i++) {
-        float product = (float)from[i] * conversion->scale[phase];
+        float product = (float)value_at(from, i, conversion->value_bytes) * conversion->scale[phase];
         float value = product + conversion->bias[phase];
         if (conversion->dtype == WEIR_DTYPE_FLOAT32)
             floats[i] = value;
@@ -69,8 +85,8 @@ static void convert_from(const weir_conversion *conversion, void *to, const uint
 
 void weir__convert_plain(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
 {
-    if (conversion->dtype == WEIR_DTYPE_UINT8)
-        memcpy(to, from, num_values);
+    if (is_integer(conversion->dtype))
+        memcpy(to, from, num_values * conversion->value_bytes);
     else
         convert_from(conversion, to, from, 0, num_values);
 }
@@ -81,9 +97,12 @@ void weir__convert_plain(const weir_conversion *conversion, void *to, const uint
 
 #define AVX2 __attribute__((target("avx2,f16c")))
 
-static inline AVX2 __m256 eight(const uint8_t *from, __m256 scale, __m256 bias)
+/* Eight values from value i on. */
+static inline AVX2 __m256 eight(const uint8_t *from, size_t i, size_t value_bytes, __m256 scale, __m256 bias)
 {
-    __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
+    const uint8_t *at = from + i * value_bytes;
+    __m256i wide = value_bytes == 1 ? _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)at))
+                                    : _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)at));
     return _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(wide), scale), bias);
 }
 
@@ -96,8 +115,8 @@ static inline AVX2 __m128i eight_bfloat16(__m256 values)
 }
 
 /* Whole periods only; returns the number of values converted. */
-static AVX2 size_t convert_vectors(const weir_conversion *conversion, void *to, const uint8_t *from,
-                                   size_t num_values)
+static inline AVX2 size_t convert_vectors(const weir_conversion *conversion, void *to, const uint8_t *from,
+                                          size_t num_values, size_t value_bytes)
 {
     enum { LANES = 8, VECTORS = WEIR_CONVERT_PERIOD / LANES };
     __m256 scale[VECTORS], bias[VECTORS];
@@ -110,27 +129,40 @@ static AVX2 size_t convert_vectors(const weir_conversion *conversion, void *to, 
         float *out = to;
         for (size_t i = 0; i < end; i += WEIR_CONVERT_PERIOD)
             for (int v = 0; v < VECTORS; v++)
-                _mm256_storeu_ps(out + i + LANES * v, eight(from + i + LANES * v, scale[v], bias[v]));
+                _mm256_storeu_ps(out + i + LANES * v,
+                                 eight(from, i + (size_t)(LANES * v), value_bytes, scale[v], bias[v]));
         return end;
     }
     uint16_t *out = to;
     bool is_brain = conversion->dtype == WEIR_DTYPE_BFLOAT16;
     for (size_t i = 0; i < end; i += WEIR_CONVERT_PERIOD)
         for (int v = 0; v < VECTORS; v++) {
-            __m256 values = eight(from + i + LANES * v, scale[v], bias[v]);
+            __m256 values = eight(from, i + (size_t)(LANES * v), value_bytes, scale[v], bias[v]);
             __m128i narrow = is_brain ? eight_bfloat16(values) : _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT);
             _mm_storeu_si128((__m128i *)(out + i + LANES * v), narrow);
         }
     return end;
 }
 
+/* Each has a loop of its own for its values. */
+static AVX2 size_t convert_narrow(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
+{
+    return convert_vectors(conversion, to, from, num_values, 1);
+}
+
+static AVX2 size_t convert_wide(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
+{
+    return convert_vectors(conversion, to, from, num_values, 2);
+}
+
 void weir__convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
 {
-    if (conversion->dtype == WEIR_DTYPE_UINT8 || !__builtin_cpu_supports("avx2")) { /* every CPU with AVX2 has F16C */
+    if (is_integer(conversion->dtype) || !__builtin_cpu_supports("avx2")) { /* every CPU with AVX2 has F16C */
         weir__convert_plain(conversion, to, from, num_values);
         return;
     }
-    size_t done = convert_vectors(conversion, to, from, num_values);
+    size_t done = conversion->value_bytes == 1 ? convert_narrow(conversion, to, from, num_values)
+                                               : convert_wide(conversion, to, from, num_values);
     convert_from(conversion, to, from, done, num_values);
 }
 

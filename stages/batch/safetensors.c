@@ -120,7 +120,7 @@ static int write_tensors(const named_tensor *tensors, size_t num_tensors, const 
     return written || failure ? fail_safetensors(written ? written : failure, path, error) : WEIR_OK;
 }
 
-static const char *const type_names[] = { "U8", "F16", "BF16", "F32" }; /* by weir_dtype */
+static const char *const type_names[] = { "U8", "F16", "BF16", "F32", "U16" }; /* by weir_dtype */
 
 static int write_batch(const weir_collated *batch, const char *path, weir_error *error)
 {
@@ -166,7 +166,7 @@ int weir_write_safetensors(const weir_item *item, const char *path, weir_error *
     weir_tensor parts[] = { weir__frames_part(frames, frames->pts, 'i', sizeof *frames->pts),
                             weir__frames_part(frames, frames->times_ns, 'i', sizeof *frames->times_ns),
                             weir__frames_part(frames, frames->mask, 'u', sizeof *frames->mask) };
-    named_tensor tensors[4] = { name_tensor("frames", "U8", &tensor) };
+    named_tensor tensors[4] = { name_tensor("frames", tensor.num_bytes == 1 ? "U8" : "U16", &tensor) };
     size_t num_tensors = 1;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (parts[i].data) /* frames that a program made may lack some */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "stages/memory/pixel_kind.h"
+
 /* Dimension `at` becomes clips, and what is left of it. */
 static weir_tensor with_clips(weir_tensor tensor, int at, uint32_t num_clips)
 {
@@ -17,16 +19,20 @@ static weir_tensor with_clips(weir_tensor tensor, int at, uint32_t num_clips)
 static weir_tensor frames_tensor(const weir_frames *frames)
 {
     weir_tensor tensor = {
-        .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = 4, .memory = frames->memory
+        .data = frames->data,
+        .kind = 'u',
+        .num_bytes = (uint8_t)weir_pixel_value_bytes(frames->pixel),
+        .num_dims = 4,
+        .memory = frames->memory,
     };
     int64_t num_frames = frames->num_frames;
     int64_t height = frames->height;
     int64_t width = frames->width;
     int64_t channels = frames->channels;
-    if (frames->pixel == WEIR_PIXEL_YUV420P) { /* planes of two sizes: the shape is only a number of bytes */
+    if (weir__pixel_is_yuv(frames->pixel)) { /* planes of two sizes: the shape is only a number of values */
         tensor.num_dims = 2;
         tensor.shape[0] = num_frames;
-        tensor.shape[1] = (int64_t)frames->frame_bytes;
+        tensor.shape[1] = (int64_t)(frames->frame_bytes / tensor.num_bytes);
         return with_clips(tensor, 0, frames->num_clips);
     }
     bool is_planar = frames->layout == WEIR_LAYOUT_NCHW;
@@ -52,7 +58,7 @@ static weir_tensor audio_tensor(const weir_audio *audio)
 
 static weir_tensor collated_tensor(const weir_collated *batch)
 {
-    static const char kinds[] = { 'u', 'f', 'b', 'f' };
+    static const char kinds[] = { 'u', 'f', 'b', 'f', 'u' };
     weir_tensor tensor = {
         .data = batch->data,
         .kind = kinds[batch->dtype],

@@ -24,7 +24,7 @@ typedef struct weir_tensor {
 
 /*
  * Of a weir_frames: [frames][height][width][channels] or [frames][channels][height][width], as its layout says; YUV, whose
- * planes differ in size: [frames][bytes]. With an axis of clips, [clips] comes first. Of a weir_audio: [samples][channels] or, if planar, [channels][samples]. Of a
+ * planes differ in size: [frames][values]. With an axis of clips, [clips] comes first. Of a weir_audio: [samples][channels] or, if planar, [channels][samples]. Of a
  * weir_collated: its shape; bfloat16, which NumPy does not support, has the kind 'b'. Borrows the data. WEIR_OK, or
  * WEIR_EINVAL with *error filled: NULL, or another type of item.
  */

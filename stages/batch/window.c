@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/random.h"
 
@@ -157,33 +158,65 @@ int weir__taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs)
     return WEIR_OK;
 }
 
-static uint8_t rounded(int32_t sum)
+/* Sums of 16-bit values fit: weights are not negative, and add up to 2^14. */
+static inline int32_t value_at(const uint8_t *values, size_t i, size_t value_bytes)
 {
-    return (uint8_t)((sum + (1 << (WEIGHT_BITS - 1))) >> WEIGHT_BITS);
+    uint16_t wide;
+    if (value_bytes == 1)
+        return values[i];
+    memcpy(&wide, values + 2 * i, sizeof wide);
+    return wide;
+}
+
+static inline void set_rounded(uint8_t *values, size_t i, size_t value_bytes, int32_t sum)
+{
+    uint16_t wide = (uint16_t)((sum + (1 << (WEIGHT_BITS - 1))) >> WEIGHT_BITS);
+    if (value_bytes == 1)
+        values[i] = (uint8_t)wide;
+    else
+        memcpy(values + 2 * i, &wide, sizeof wide);
+}
+
+/* An output row of the window's width. */
+static inline void resize_down(const weir_taps *down, uint32_t y, const uint8_t *from, size_t from_stride,
+                               size_t row_values, size_t value_bytes, uint8_t *temp)
+{
+    const int16_t *weights = down->weights + (size_t)y * down->num_taps;
+    const uint8_t *rows = from + down->starts[y] * from_stride;
+    for (size_t i = 0; i < row_values; i++) {
+        int32_t sum = 0;
+        for (uint32_t t = 0; t < down->num_taps; t++)
+            sum += value_at(rows + t * from_stride, i, value_bytes) * weights[t];
+        set_rounded(temp, i, value_bytes, sum);
+    }
+}
+
+static inline void resize_across(const weir_taps *across, const uint8_t *temp, unsigned channels, size_t value_bytes,
+                                 uint8_t *to)
+{
+    for (uint32_t x = 0; x < across->num_outputs; x++) {
+        const int16_t *weights = across->weights + (size_t)x * across->num_taps;
+        size_t first = (size_t)across->starts[x] * channels;
+        for (unsigned c = 0; c < channels; c++) {
+            int32_t sum = 0;
+            for (uint32_t t = 0; t < across->num_taps; t++)
+                sum += value_at(temp, first + t * channels + c, value_bytes) * weights[t];
+            set_rounded(to, (size_t)x * channels + c, value_bytes, sum);
+        }
+    }
 }
 
 void weir__window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
-                         uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp)
+                         uint32_t from_width, unsigned channels, size_t value_bytes, uint8_t *to, uint8_t *temp)
 {
-    size_t row_values = (size_t)from_width * channels;
-    for (uint32_t y = 0; y < down->num_outputs; y++) {
-        const int16_t *weights = down->weights + (size_t)y * down->num_taps;
-        const uint8_t *rows = from + down->starts[y] * from_stride;
-        for (size_t i = 0; i < row_values; i++) {
-            int32_t sum = 0;
-            for (uint32_t t = 0; t < down->num_taps; t++)
-                sum += rows[t * from_stride + i] * weights[t];
-            temp[i] = rounded(sum);
-        }
-        for (uint32_t x = 0; x < across->num_outputs; x++) {
-            const uint8_t *pixels = temp + (size_t)across->starts[x] * channels;
-            weights = across->weights + (size_t)x * across->num_taps;
-            for (unsigned c = 0; c < channels; c++) {
-                int32_t sum = 0;
-                for (uint32_t t = 0; t < across->num_taps; t++)
-                    sum += pixels[t * channels + c] * weights[t];
-                *to++ = rounded(sum);
-            }
+    size_t row_values = (size_t)from_width * channels, row_bytes = across->num_outputs * channels * value_bytes;
+    for (uint32_t y = 0; y < down->num_outputs; y++, to += row_bytes) {
+        if (value_bytes == 1) { /* loops of their own */
+            resize_down(down, y, from, from_stride, row_values, 1, temp);
+            resize_across(across, temp, channels, 1, to);
+        } else {
+            resize_down(down, y, from, from_stride, row_values, 2, temp);
+            resize_across(across, temp, channels, 2, to);
         }
     }
 }

@@ -33,8 +33,9 @@ typedef struct weir_taps {
 int weir__taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs);
 void weir__taps_free(weir_taps *taps);
 
-/* Resizes a window of pixels with `channels` values each. temp has room for a row of the window's width. */
+/* Resizes a window of pixels with `channels` values of one or two bytes each. from_stride is in bytes. temp has room for a row of
+   the window's width. */
 void weir__window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
-                         uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp);
+                         uint32_t from_width, unsigned channels, size_t value_bytes, uint8_t *to, uint8_t *temp);
 
 #endif

@@ -11,7 +11,7 @@
     FIELD(type, longest, UNSIGNED, 0, INT16_MAX) \
     FIELD(type, shortest, UNSIGNED, 0, INT16_MAX) \
     FIELD(type, resize, ENUM, "WEIR_RESIZE_…", WEIR_RESIZE_CROP) \
-    FIELD(type, pixel, ENUM, "WEIR_PIXEL_…", WEIR_PIXEL_YUV420P) \
+    FIELD(type, pixel, ENUM, "WEIR_PIXEL_…", WEIR_PIXEL_YUV420P10) \
     FIELD(type, layout, ENUM, "WEIR_LAYOUT_…", WEIR_LAYOUT_NCHW) \
     FIELD(type, scaler, ENUM, "WEIR_SCALER_…", WEIR_SCALER_FAST) \
     FIELD(type, no_autorotate, UNSIGNED, false, true) \

@@ -10,6 +10,7 @@
 #include <weir/video.h>
 
 #include "stages/memory/frame_arrays.h"
+#include "stages/memory/pixel_kind.h"
 #include "stages/scale/scaler.h"
 
 typedef struct item_kind {
@@ -127,9 +128,8 @@ static bool put_frames(isolated_message *message, const void *data)
 /* What depends on other fields and on the data. NULL; or the field that makes no sense. */
 static const char *find_wrong_frames(const isolated_message *message, const weir_frames *frames)
 {
-    uint32_t channels = frames->pixel == WEIR_PIXEL_RGB24 ? 3 : frames->pixel == WEIR_PIXEL_GRAY8 ? 1 : 0;
     uint64_t frame_bytes = weir__scaler_picture_bytes(frames->pixel, frames->width, frames->height);
-    if (frames->channels != channels)
+    if (frames->channels != weir__pixel_channels(frames->pixel))
         return "frames.channels";
     if (frames->frame_bytes != frame_bytes)
         return "frames.frame_bytes";

@@ -55,7 +55,7 @@
     FIELD(type, height, UNSIGNED, 1, INT32_MAX) \
     FIELD(type, width, UNSIGNED, 1, INT32_MAX) \
     FIELD(type, channels, UNSIGNED, 0, 3) /* and as pixel says */ \
-    FIELD(type, pixel, UNSIGNED, WEIR_PIXEL_RGB24, WEIR_PIXEL_YUV420P) \
+    FIELD(type, pixel, UNSIGNED, WEIR_PIXEL_RGB24, WEIR_PIXEL_YUV420P10) \
     FIELD(type, layout, UNSIGNED, WEIR_LAYOUT_NHWC, WEIR_LAYOUT_NCHW) \
     FIELD(type, frame_bytes, UNSIGNED, 1, SIZE_MAX) /* and as the size and pixel say */ \
     FIELD(type, scaler, UNSIGNED, WEIR_SCALER_DEFAULT + 1, WEIR_SCALER_FAST) \

@@ -1,6 +1,8 @@
 /* Compilers do not generate these shuffles at -O2, so the one that every picture needs is written with intrinsics. */
 #include "stages/memory/pixel_rows.h"
 
+#include <string.h>
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAVE_X86 1
 #include <immintrin.h>
@@ -88,8 +90,28 @@ static int can_join_vectors(void)
 }
 #endif
 
-void weir__rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blue, uint8_t *packed, int num_pixels)
+/* Values of two bytes: they are copied, whatever their alignment. */
+static void join_wide(const uint8_t *const planes[3], uint8_t *packed, int num_pixels)
 {
+    for (int x = 0; x < num_pixels; x++)
+        for (int c = 0; c < 3; c++)
+            memcpy(packed + 2 * (3 * x + c), planes[c] + 2 * x, 2);
+}
+
+static void split_wide(const uint8_t *packed, uint8_t *const planes[3], int num_pixels)
+{
+    for (int x = 0; x < num_pixels; x++)
+        for (int c = 0; c < 3; c++)
+            memcpy(planes[c] + 2 * x, packed + 2 * (3 * x + c), 2);
+}
+
+void weir__rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *blue, uint8_t *packed, int num_pixels,
+                     size_t value_bytes)
+{
+    if (value_bytes == 2) {
+        join_wide((const uint8_t *const[]){ red, green, blue }, packed, num_pixels);
+        return;
+    }
     int x = can_join_vectors() ? join_vectors(red, green, blue, packed, num_pixels) : 0;
     for (; x < num_pixels; x++) {
         packed[3 * x] = red[x];
@@ -98,8 +120,13 @@ void weir__rows_join(const uint8_t *red, const uint8_t *green, const uint8_t *bl
     }
 }
 
-void weir__rows_split(const uint8_t *packed, uint8_t *red, uint8_t *green, uint8_t *blue, int num_pixels)
+void weir__rows_split(const uint8_t *packed, uint8_t *red, uint8_t *green, uint8_t *blue, int num_pixels,
+                      size_t value_bytes)
 {
+    if (value_bytes == 2) {
+        split_wide(packed, (uint8_t *const[]){ red, green, blue }, num_pixels);
+        return;
+    }
     for (int x = 0; x < num_pixels; x++) {
         red[x] = packed[3 * x];
         green[x] = packed[3 * x + 1];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "stages/memory/block_pool.h"
+#include "stages/memory/pixel_kind.h"
 #include "stages/memory/shared_data.h"
 #include "stages/scale/scaler.h"
 
@@ -72,16 +73,6 @@ static int fail_max_bytes(const weir_frames_builder *builder, weir_error *error)
                           builder->max_bytes);
 }
 
-uint32_t weir__frames_channels(weir_pixel pixel)
-{
-    switch (pixel) {
-    case WEIR_PIXEL_GRAY8: return 1;
-    case WEIR_PIXEL_YUV420P: return 0;
-    case WEIR_PIXEL_RGB24: break;
-    }
-    return 3;
-}
-
 int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *picture, uint32_t width,
                        uint32_t height, uint64_t expected_frames, weir_error *error)
 {
@@ -105,7 +96,7 @@ int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *
     }
     builder->frames->width = width;
     builder->frames->height = height;
-    builder->frames->channels = weir__frames_channels(picture->pixel);
+    builder->frames->channels = weir__pixel_channels(picture->pixel);
     builder->frames->pixel = picture->pixel;
     builder->frames->layout = picture->layout;
     builder->frames->frame_bytes = builder->frame_bytes;

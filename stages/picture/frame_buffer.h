@@ -24,9 +24,6 @@ typedef struct weir_frames_builder {
     bool is_scratch;  /* the frame of weir__frames_next() is there */
 } weir_frames_builder;
 
-/* As weir_frames.channels. */
-uint32_t weir__frames_channels(weir_pixel pixel);
-
 /* Begins a result of frames of that size, stored as configured, with room for the expected number of them (0 =
    unknown). WEIR_OK, or the failure with *error filled. */
 int weir__frames_begin(weir_frames_builder *builder, const weir_picture_config *picture, uint32_t width,

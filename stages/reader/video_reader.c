@@ -16,6 +16,7 @@
 #include "common/random.h"
 #include "stages/config/own_config.h"
 #include "stages/config/picture_fields.h"
+#include "stages/memory/pixel_kind.h"
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/kept_reader.h"
 #include "stages/reader/picture_reader.h"
@@ -412,7 +413,7 @@ static int measure_request(const weir_video_reader *reader, weir_frames_size *si
     if (size->width == 0 || size->height == 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the header does not say the size of the pictures: set a width and a height");
-    size->channels = weir__frames_channels(picture->pixel);
+    size->channels = weir__pixel_channels(picture->pixel);
     size->frame_bytes = weir__scaler_picture_bytes(picture->pixel, size->width, size->height);
     size->num_bytes = size->num_frames * size->frame_bytes;
     return WEIR_OK;

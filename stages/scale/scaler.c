@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/memory/pixel_kind.h"
 #include "stages/scale/scale_kernels.h"
 
 static int clamp_pixels(int64_t pixels)
@@ -137,48 +138,51 @@ static int half_of(int pixels)
 size_t weir__scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height)
 {
     size_t num_pixels = (size_t)width * height;
-    switch (pixel) {
-    case WEIR_PIXEL_GRAY8: return num_pixels;
-    case WEIR_PIXEL_YUV420P: return num_pixels + 2 * ((size_t)width / 2 + width % 2) * (height / 2 + height % 2);
-    case WEIR_PIXEL_RGB24: break;
-    }
-    return num_pixels * 3;
+    size_t num_values = num_pixels * weir__pixel_channels(pixel);
+    if (weir__pixel_is_yuv(pixel))
+        num_values = num_pixels + 2 * ((size_t)width / 2 + width % 2) * (height / 2 + height % 2);
+    return num_values * weir_pixel_value_bytes(pixel);
 }
 
 /* A rectangle of one plane of the result. */
 typedef struct plane {
     uint8_t *data;
     int stride;
+    int value_bytes;
     int pixel_bytes;
     int width;
     int height;
     int shift; /* chroma: log2 of the subsampling in each direction */
-    uint8_t black;
+    uint16_t black;
 } plane;
 
 static int num_planes(const weir_scaler *scaler)
 {
-    bool is_single = scaler->picture->pixel == WEIR_PIXEL_GRAY8 ||
-                     (scaler->picture->pixel == WEIR_PIXEL_RGB24 && scaler->picture->layout == WEIR_LAYOUT_NHWC);
-    return is_single ? 1 : 3;
+    uint32_t channels = weir__pixel_channels(scaler->picture->pixel);
+    return channels == 1 || (channels == 3 && scaler->picture->layout == WEIR_LAYOUT_NHWC) ? 1 : 3;
 }
 
 static plane output_plane(const weir_scaler *scaler, uint8_t *out, int index)
 {
-    plane p = { .data = out, .pixel_bytes = 1, .width = scaler->width, .height = scaler->height };
-    size_t num_pixels = (size_t)scaler->width * (size_t)scaler->height;
-    if (scaler->picture->pixel == WEIR_PIXEL_YUV420P && index > 0) {
+    weir_pixel pixel = scaler->picture->pixel;
+    int value_bytes = (int)weir_pixel_value_bytes(pixel);
+    plane p = {
+        .value_bytes = value_bytes, .pixel_bytes = value_bytes, .width = scaler->width, .height = scaler->height
+    };
+    size_t num_pixels = (size_t)scaler->width * (size_t)scaler->height, before = (size_t)index * num_pixels;
+    int scale = (weir_pixel_max_value(pixel) + 1) / 256; /* of values of 8 bits */
+    if (weir__pixel_is_yuv(pixel) && index > 0) {
         p.shift = 1;
-        p.black = 128;
+        p.black = (uint16_t)(128 * scale);
         p.width = half_of(p.width);
         p.height = half_of(p.height);
-        p.data += num_pixels + (size_t)(index - 1) * (size_t)p.width * (size_t)p.height;
-    } else if (scaler->picture->pixel == WEIR_PIXEL_YUV420P) {
-        p.black = weir__scaling_is_full_range(&scaler->scaling) ? 0 : 16;
-    } else {
-        p.pixel_bytes = num_planes(scaler) == 1 && scaler->picture->pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
-        p.data += (size_t)index * num_pixels;
+        before = num_pixels + (size_t)(index - 1) * (size_t)p.width * (size_t)p.height;
+    } else if (weir__pixel_is_yuv(pixel)) {
+        p.black = weir__scaling_is_full_range(&scaler->scaling) ? 0 : (uint16_t)(16 * scale);
+    } else if (num_planes(scaler) == 1) {
+        p.pixel_bytes = value_bytes * (int)weir__pixel_channels(pixel);
     }
+    p.data = out + before * (size_t)value_bytes;
     p.stride = p.width * p.pixel_bytes;
     return p;
 }
@@ -197,6 +201,16 @@ static weir_planes output_window(const weir_scaler *scaler, uint8_t *out)
     return planes;
 }
 
+static void fill(const plane *p, uint8_t *to, size_t num_bytes)
+{
+    if (p->value_bytes == 1 || p->black == 0) {
+        memset(to, p->black, num_bytes);
+        return;
+    }
+    for (size_t i = 0; i < num_bytes; i += sizeof p->black)
+        memcpy(to + i, &p->black, sizeof p->black);
+}
+
 /* Blackens the part of a plane outside of the picture. */
 static void pad_plane(const plane *p, const weir_fit *fit)
 {
@@ -205,14 +219,14 @@ static void pad_plane(const plane *p, const weir_fit *fit)
     int right = x + (p->shift ? half_of(fit->width) : fit->width);
     int bottom = y + (p->shift ? half_of(fit->height) : fit->height);
     size_t stride = (size_t)p->stride;
-    memset(p->data, p->black, (size_t)y * stride);
-    memset(p->data + (size_t)bottom * stride, p->black, (size_t)(p->height - bottom) * stride);
+    fill(p, p->data, (size_t)y * stride);
+    fill(p, p->data + (size_t)bottom * stride, (size_t)(p->height - bottom) * stride);
     if (x == 0 && right == p->width)
         return;
     for (int row = y; row < bottom; row++) {
         uint8_t *pixels = p->data + (size_t)row * stride;
-        memset(pixels, p->black, (size_t)x * (size_t)p->pixel_bytes);
-        memset(pixels + right * p->pixel_bytes, p->black, (size_t)(p->width - right) * (size_t)p->pixel_bytes);
+        fill(p, pixels, (size_t)x * (size_t)p->pixel_bytes);
+        fill(p, pixels + right * p->pixel_bytes, (size_t)(p->width - right) * (size_t)p->pixel_bytes);
     }
 }
 
@@ -277,7 +291,7 @@ static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
                    width == scaler->width && height == scaler->height;
     weir_fit fit = weir__scaler_fit(is_kept ? WEIR_RESIZE_STRETCH : scaler->picture->resize, in->width, in->height,
                                     scaler->width, scaler->height);
-    if (scaler->picture->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample must not be split */
+    if (weir__pixel_is_yuv(scaler->picture->pixel)) { /* a chroma sample must not be split */
         fit.x = fit.x >= 0 ? fit.x & ~1 : -(-fit.x & ~1);
         fit.y = fit.y >= 0 ? fit.y & ~1 : -(-fit.y & ~1);
     }

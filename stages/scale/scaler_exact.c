@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/memory/pixel_kind.h"
 #include "stages/memory/pixel_rows.h"
 #include "stages/scale/lent_picture.h"
 
@@ -33,6 +34,9 @@ static enum AVPixelFormat result_format(const weir_scaling *scaling)
     switch (scaling->pixel) {
     case WEIR_PIXEL_GRAY8: return AV_PIX_FMT_GRAY8;
     case WEIR_PIXEL_YUV420P: return AV_PIX_FMT_YUV420P;
+    case WEIR_PIXEL_RGB48: return AV_PIX_FMT_RGB48;
+    case WEIR_PIXEL_GRAY16: return AV_PIX_FMT_GRAY16;
+    case WEIR_PIXEL_YUV420P10: return AV_PIX_FMT_YUV420P10;
     case WEIR_PIXEL_RGB24: break;
     }
     return AV_PIX_FMT_RGB24;
@@ -70,7 +74,7 @@ static void set_colours(const exact *self)
     const int *matrix = swscale_matrix(scaling->source_colorspace);
     if (scaling->source_range != AVCOL_RANGE_UNSPECIFIED)
         in_full = scaling->source_range == AVCOL_RANGE_JPEG;
-    if (scaling->pixel == WEIR_PIXEL_YUV420P)
+    if (weir__pixel_is_yuv(scaling->pixel))
         out_full = weir__scaling_is_full_range(scaling);
     sws_setColorspaceDetails(self->sws, matrix, in_full, matrix, out_full, brightness, contrast, saturation);
 }
@@ -103,7 +107,7 @@ static int set_up_swscale(const exact *self, weir_error *error)
     av_opt_set_int(sws, "dsth", scaling->height, 0);
     av_opt_set_int(sws, "dst_format", result_format(scaling), 0);
     av_opt_set_int(sws, "sws_flags", SWS_BICUBIC, 0);
-    if (scaling->pixel == WEIR_PIXEL_YUV420P) { /* set early, so that no range conversion is set up */
+    if (weir__pixel_is_yuv(scaling->pixel)) { /* set early, so that no range conversion is set up */
         av_opt_set_int(sws, "src_range", weir__scaling_is_full_range(scaling), 0);
         av_opt_set_int(sws, "dst_range", weir__scaling_is_full_range(scaling), 0);
     }
@@ -135,20 +139,21 @@ static int exact_open(void **state, const weir_scaling *scaling, weir_error *err
 static void copy_window(const exact *self, const weir_planes *out)
 {
     const weir_scaling *scaling = &self->scaling;
-    bool is_packed = scaling->pixel == WEIR_PIXEL_RGB24;
+    bool is_packed = weir__pixel_channels(scaling->pixel) == 3;
+    int value_bytes = (int)weir_pixel_value_bytes(scaling->pixel), pixel_bytes = value_bytes * (is_packed ? 3 : 1);
     const AVFrame *spare = self->spare;
     for (int i = 0; i < 3 && spare->data[i]; i++) {
         int shift = i > 0;
         const uint8_t *from = spare->data[i] + (ptrdiff_t)(scaling->window_y >> shift) * spare->linesize[i];
-        from += (scaling->window_x >> shift) * (is_packed ? 3 : 1);
+        from += (scaling->window_x >> shift) * pixel_bytes;
         int width = (scaling->window_width + shift) >> shift;
         for (int row = 0; row < (scaling->window_height + shift) >> shift; row++) {
             uint8_t *to = out->data[i] + (ptrdiff_t)row * out->stride[i];
             if (is_packed && scaling->layout == WEIR_LAYOUT_NCHW)
                 weir__rows_split(from, to, out->data[1] + (ptrdiff_t)row * out->stride[1],
-                                 out->data[2] + (ptrdiff_t)row * out->stride[2], width);
+                                 out->data[2] + (ptrdiff_t)row * out->stride[2], width, (size_t)value_bytes);
             else
-                memcpy(to, from, (size_t)width * (is_packed ? 3 : 1));
+                memcpy(to, from, (size_t)width * (size_t)pixel_bytes);
             from += spare->linesize[i];
         }
     }
@@ -158,18 +163,20 @@ static void copy_window(const exact *self, const weir_planes *out)
 static bool is_plain_copy(const weir_scaling *scaling)
 {
     bool is_same_size = scaling->width == scaling->source_width && scaling->height == scaling->source_height;
-    bool is_same_format =
-        scaling->source_format == AV_PIX_FMT_YUV420P || scaling->source_format == AV_PIX_FMT_YUVJ420P;
-    return scaling->pixel == WEIR_PIXEL_YUV420P && is_same_size && is_same_format;
+    bool is_same_format = scaling->source_format == (int)result_format(scaling) ||
+                          (scaling->pixel == WEIR_PIXEL_YUV420P && scaling->source_format == AV_PIX_FMT_YUVJ420P);
+    return weir__pixel_is_yuv(scaling->pixel) && is_same_size && is_same_format;
 }
 
 static void copy_planes(const weir_scaling *scaling, const AVFrame *in, const weir_planes *out)
 {
+    int value_bytes = (int)weir_pixel_value_bytes(scaling->pixel);
     for (int i = 0; i < 3; i++) {
         int shift = i > 0;
         const uint8_t *from = in->data[i] + (ptrdiff_t)(scaling->window_y >> shift) * in->linesize[i];
-        av_image_copy_plane(out->data[i], out->stride[i], from + (scaling->window_x >> shift), in->linesize[i],
-                            (scaling->window_width + shift) >> shift, (scaling->window_height + shift) >> shift);
+        av_image_copy_plane(out->data[i], out->stride[i], from + (scaling->window_x >> shift) * value_bytes,
+                            in->linesize[i], ((scaling->window_width + shift) >> shift) * value_bytes,
+                            (scaling->window_height + shift) >> shift);
     }
 }
 

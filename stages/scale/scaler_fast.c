@@ -186,15 +186,13 @@ bool weir__scaler_fast_knows(const weir_scaling *scaling)
     int format = scaling->source_format;
     bool is_gray = av_pix_fmt_desc_get(format)->nb_components == 1;
     bool is_yuv = weir__format_is_yuv(format);
-    if (!weir__format_is_plain(format) || scaling->source_width > MAX_RATIO * scaling->width ||
-        scaling->source_height > MAX_RATIO * scaling->height || scaling->source_colorspace == AVCOL_SPC_YCGCO)
+    if (weir_pixel_value_bytes(scaling->pixel) > 1 || !weir__format_is_plain(format) ||
+        scaling->source_width > MAX_RATIO * scaling->width || scaling->source_height > MAX_RATIO * scaling->height ||
+        scaling->source_colorspace == AVCOL_SPC_YCGCO)
         return false;
-    switch (scaling->pixel) {
-    case WEIR_PIXEL_YUV420P: return is_yuv;
-    case WEIR_PIXEL_GRAY8: return is_yuv || is_gray;
-    case WEIR_PIXEL_RGB24: break;
-    }
-    return true;
+    if (scaling->pixel == WEIR_PIXEL_YUV420P)
+        return is_yuv;
+    return scaling->pixel == WEIR_PIXEL_RGB24 || is_yuv || is_gray;
 }
 
 /* ---- colours ------------------------------------------------------------------------------------------------ */
@@ -380,7 +378,7 @@ static void write_rgb_row(const fast *self, const weir_planes *out, int y)
         memcpy(colours[2], colours[0], (size_t)width);
     }
     if (!is_planar)
-        weir__rows_join(colours[0], colours[1], colours[2], out->data[0] + (ptrdiff_t)y * out->stride[0], width);
+        weir__rows_join(colours[0], colours[1], colours[2], out->data[0] + (ptrdiff_t)y * out->stride[0], width, 1);
 }
 
 static void write_planes(const fast *self, const AVFrame *in, const weir_planes *out)

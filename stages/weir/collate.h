@@ -12,8 +12,8 @@
  * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
  * id, not on the rank, the batch or the number of threads.
  *
- * A task fails, and its item is dropped, with WEIR_EUNSUPPORTED (YUV420P, or values in memory of a device), WEIR_EINVAL (another
- * number of channels or of clips (weir_frames.num_clips) than the batch has, or frames smaller than the crop) or WEIR_ENOMEM.
+ * A task fails, and its item is dropped, with WEIR_EUNSUPPORTED (YUV, or values in memory of a device), WEIR_EINVAL (another
+ * kind of pixels or number of clips (weir_frames.num_clips) than the batch has, or frames smaller than the crop) or WEIR_ENOMEM.
  */
 #ifndef WEIR_COLLATE_H
 #define WEIR_COLLATE_H
@@ -33,10 +33,11 @@ extern "C" {
 #endif
 
 typedef enum weir_dtype {
-    WEIR_DTYPE_UINT8 = 0, /* as decoded */
+    WEIR_DTYPE_UINT8 = 0, /* as decoded, of pixels of 8 bits */
     WEIR_DTYPE_FLOAT16,
     WEIR_DTYPE_BFLOAT16,
     WEIR_DTYPE_FLOAT32,
+    WEIR_DTYPE_UINT16, /* as decoded, of pixels of 16 bits */
 } weir_dtype;
 
 /* B items, N frames, height, width, C channels. It may differ from the frames' layout (weir_video_config.layout), but
@@ -64,8 +65,9 @@ typedef struct weir_collate_config {
 
     weir_dtype dtype;
     weir_collate_layout layout;
-    double mean[3]; /* floats are (value / 255 - mean) / std for each channel; gray uses the first */
-    double std[3];  /* (0 = 1) */
+    double mean
+        [3]; /* floats are (value / max - mean) / std for each channel, where max is 255 or 65535; gray uses the first */
+    double std[3]; /* (0 = 1) */
 
     /* the crop of every clip */
     uint32_t crop_width, crop_height; /* in pixels; set both or neither (0 = no crop) */

@@ -22,13 +22,29 @@ typedef enum weir_resize {
     WEIR_RESIZE_CROP,    /* the smallest picture that covers width × height, aspect kept, cropped to its centre */
 } weir_resize;
 
-/* How a pixel is stored. */
+/* How a pixel is stored. Values of 16 and 10 bits are 16-bit numbers in the byte order of the CPU: they keep what sources of more
+   than 8 bits have, and are always made by the exact scaler. */
 typedef enum weir_pixel {
     WEIR_PIXEL_RGB24 = 0, /* three bytes: red, green, blue */
     WEIR_PIXEL_GRAY8,     /* one byte: luma, 0 black to 255 white */
     WEIR_PIXEL_YUV420P,   /* one plane each of Y, U and V; U and V have half the width and height, rounded up;
                              colour matrix and range are those of the file (weir_frames.matrix, .full_range) */
+    WEIR_PIXEL_RGB48,     /* three 16-bit values: red, green, blue, 0 to 65535 */
+    WEIR_PIXEL_GRAY16,    /* one 16-bit value: luma, 0 black to 65535 white */
+    WEIR_PIXEL_YUV420P10, /* as YUV420P, in 16-bit values of 0 to 1023 */
 } weir_pixel;
+
+/* Bytes of one value. */
+static inline size_t weir_pixel_value_bytes(weir_pixel pixel)
+{
+    return pixel >= WEIR_PIXEL_RGB48 ? 2 : 1;
+}
+
+/* The largest value: 255, 65535 or 1023. */
+static inline uint16_t weir_pixel_max_value(weir_pixel pixel)
+{
+    return pixel == WEIR_PIXEL_YUV420P10 ? 1023 : pixel >= WEIR_PIXEL_RGB48 ? 65535 : 255;
+}
 
 /* The order of the values of a picture. It matters only for RGB. */
 typedef enum weir_layout {

@@ -290,8 +290,10 @@ static int check_output(const tool_call *call)
                            settings.output);
     settings.format = (int)format;
     if (settings.output && settings.format == FRAME_FORMAT_PNG &&
-        (settings.video.picture.pixel == WEIR_PIXEL_YUV420P || settings.video.picture.layout == WEIR_LAYOUT_NCHW))
-        return tool_refuse(call, "PNG pictures are rgb24 or gray8, in the layout nhwc (see --pixel and --layout)");
+        (settings.video.picture.pixel == WEIR_PIXEL_YUV420P || settings.video.picture.pixel == WEIR_PIXEL_YUV420P10 ||
+         settings.video.picture.layout == WEIR_LAYOUT_NCHW))
+        return tool_refuse(
+            call, "PNG pictures are rgb24, gray8, rgb48 or gray16, in the layout nhwc (see --pixel and --layout)");
     return TOOL_DONE;
 }
 
@@ -433,9 +435,11 @@ const tool_command tool_frames = {
     .summary = TOOL_FRAMES_SUMMARY,
     .help =
         "Decodes one file, URL or pipe (/dev/stdin, pipe:0), as a pipeline with the same options would. The output "
-        "OUT.npy is a file that numpy.load() reads: uint8, of the shape [frames, height, width, channels], or "
+        "OUT.npy is a file that numpy.load() reads: uint8 (uint16 for pixels of 16 bits), of the shape [frames, "
+        "height, width, channels], or "
         "[frames, channels, height, width] with --layout nchw; yuv420p, whose planes differ in size, is [frames, "
-        "bytes]. With --clips, [clips] comes first. OUT.png is one picture; with %d or %04d in its name there is one "
+        "values]. With --clips, [clips] comes first. OUT.png is one picture; with %d or %04d in its name there is "
+        "one "
         "for each frame, numbered from "
         "0. Raw video, to OUT.raw, OUT.rgb, OUT.yuv or stdout, is the bytes of the frames and nothing else.\n\n"
         "--info (the default without -o) prints a description of the file, damaged and missing frames, and where "

@@ -3,9 +3,11 @@
 #include <stdio.h>
 
 const char *const video_resize_names[] = { "pad", "stretch", "crop", "none", NULL }; /* as weir_resize */
-const char *const video_pixel_names[] = { "rgb24", "gray8", "yuv420p", NULL };       /* as weir_pixel */
-const char *const video_layout_names[] = { "nhwc", "nchw", NULL };                   /* as weir_layout */
-const char *const video_scaler_names[] = { "default", "exact", "fast", NULL };       /* as weir_scaler_kind */
+const char *const video_pixel_names[] = {
+    "rgb24", "gray8", "yuv420p", "rgb48", "gray16", "yuv420p10", NULL
+};                                                                             /* as weir_pixel */
+const char *const video_layout_names[] = { "nhwc", "nchw", NULL };             /* as weir_layout */
+const char *const video_scaler_names[] = { "default", "exact", "fast", NULL }; /* as weir_scaler_kind */
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(video_settings, what)
 
@@ -77,7 +79,8 @@ const option_row video_rows[] = {
     { ROW("resize", resize, option_choice), .excludes = "audio", .argument = "HOW", .choices = video_resize_names,
       .help = "pad (with black, the default), stretch, crop, or none: the file's own size" },
     { ROW("pixel", picture.pixel, option_choice), .excludes = "audio", .alias = "pix-fmt", .argument = "FORMAT",
-      .choices = video_pixel_names, .help = "rgb24 (the default), gray8 or yuv420p" },
+      .choices = video_pixel_names,
+      .help = "rgb24 (the default), gray8, yuv420p; with 16-bit values: rgb48, gray16, yuv420p10" },
     { ROW("layout", picture.layout, option_choice), .excludes = "audio", .argument = "ORDER",
       .choices = video_layout_names, .help = "nhwc (the default) or nchw" },
     { ROW("scaler", picture.scaler, option_choice), .excludes = "audio", .argument = "NAME",
