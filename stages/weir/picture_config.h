@@ -31,7 +31,7 @@ typedef enum weir_pixel {
                              colour matrix and range are those of the file (weir_frames.matrix, .full_range) */
     WEIR_PIXEL_RGB48,     /* three 16-bit values: red, green, blue, 0 to 65535 */
     WEIR_PIXEL_GRAY16,    /* one 16-bit value: luma, 0 black to 65535 white */
-    WEIR_PIXEL_YUV420P10, /* as YUV420P, in 16-bit values of 0 to 1023 */
+    WEIR_PIXEL_YUV420P10, /* as YUV420P, in 16-bit values of 0 to 1023; borders have a U and V of 512 (ffmpeg's pad: 514) */
 } weir_pixel;
 
 /* Bytes of one value. */
