@@ -356,6 +356,89 @@ TEST_CASE(batches_of_16_bits_are_those_of_8_bits)
     }
 }
 
+/* ---- the user's columns ------------------------------------------------------------------------------------------ */
+
+static int run_valued(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    int status = run_clips(worker, in, out, task);
+    uint64_t number = status == WEIR_OK ? ((clip_source *)(uintptr_t)weir_task_config(task))->next - 1 : 0;
+    const weir_value values[] = {
+        { .name = "n",
+          .kind = number == 2 ? WEIR_COLUMN_REAL : WEIR_COLUMN_INTEGER,
+          .is_there = true,
+          .integer = (int64_t)number * 10,
+          .real = 2.5,
+          .text = "" },
+        { .name = number == 3 ? "other" : "text",
+          .kind = number == 9 ? WEIR_COLUMN_INTEGER : WEIR_COLUMN_TEXT,
+          .is_there = number != 1,
+          .text = number == 0 ? "x" : "" },
+    };
+    if (status == WEIR_OK)
+        assert_int_equal(weir_entry_set_values(((weir_frames *)out->data)->entry, values, number == 4 ? 0 : 2),
+                         WEIR_OK);
+    return status;
+}
+
+static const weir_op valued_op = { .name = "clips", .makes = WEIR_TYPE_FRAMES, .run = run_valued };
+
+static weir_pipeline *start_valued(clip_source *source)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &valued_op, source, 0, NULL);
+    weir_pipe_collate(builder, &(weir_collate_config){ .num_items = 5 }, NULL);
+    weir_builder_sink(builder, NULL);
+    return build(builder, NULL);
+}
+
+/* Items may lack a column, integers become reals beside these, and items may have no values at all. */
+TEST_CASE(columns_are_gathered_from_items_that_differ)
+{
+    clip_source source = {
+        .count = 5, .frames = { 1 }, .width = { 4 }, .height = { 4 }, .channels = 3, .with_entry = true
+    };
+    weir_pipeline *pipeline = start_valued(&source);
+    weir_collated *batch = next_batch(pipeline);
+    assert_int_equal(batch->num_columns, 3);
+    const weir_column *n = weir_column_find(batch->columns, 3, "n"),
+                      *text = weir_column_find(batch->columns, 3, "text");
+    const weir_column *other = weir_column_find(batch->columns, 3, "other");
+    assert_true(n->kind == WEIR_COLUMN_REAL && n->reals[0] == 0 && n->reals[1] == 10 && n->reals[2] == 2.5);
+    assert_memory_equal(n->is_there, ((uint8_t[]){ 1, 1, 1, 1, 0 }), 5);
+    assert_memory_equal(text->is_there, ((uint8_t[]){ 1, 0, 1, 0, 0 }), 5);
+    assert_memory_equal(other->is_there, ((uint8_t[]){ 0, 0, 0, 1, 0 }), 5);
+    assert_string_equal(text->texts[0], "x");
+
+    struct DLManagedTensorVersioned *made;
+    weir_error error;
+    weir_item item = { .data = batch, .release = weir_collated_release, .type = WEIR_TYPE_COLLATED };
+    assert_int_equal(weir_column_to_dlpack(&item, "text", &made, &error), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_column_to_dlpack(&item, "m", &made, &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_column_to_dlpack(&item, "n", &made, NULL), WEIR_OK);
+    weir_item_release(&item);
+    dl_versioned *tensor = (dl_versioned *)(void *)made;
+    assert_true(tensor->tensor.num_dims == 1 && tensor->tensor.shape[0] == 5 && tensor->tensor.dtype.bits == 64);
+    assert_true(((const double *)tensor->tensor.data)[3] == 30);
+    tensor->deleter(tensor);
+    assert_null(next_batch(pipeline));
+    weir_pipeline_free(pipeline);
+}
+
+TEST_CASE(a_column_of_texts_and_numbers_fails_its_batch)
+{
+    clip_source source = {
+        .count = 10, .frames = { 1 }, .width = { 4 }, .height = { 4 }, .channels = 3, .with_entry = true
+    };
+    weir_error error = { 0 };
+    weir_pipeline *pipeline = start_valued(&source);
+    weir_collated_free(next_batch(pipeline));
+    assert_null(next_batch(pipeline)); /* of items 5 to 9, of which 9 has a number */
+    weir_pipeline_error(pipeline, "collate", &error);
+    assert_int_equal(error.status, WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "the column \"text\" has a text in one item and a number in another"));
+    weir_pipeline_free(pipeline);
+}
+
 /* ---- what ends a batch ----------------------------------------------------------------------------------------- */
 
 static void assert_batches(clip_source source, weir_collate_config config, const size_t *counts, size_t num_counts)

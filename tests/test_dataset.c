@@ -15,6 +15,7 @@
 #include <weir/collate.h>
 #include <weir/dataset.h>
 #include <weir/engine.h>
+#include <weir/files.h>
 #include <weir/video.h>
 
 #include "tests/clips.h"
@@ -965,6 +966,108 @@ TEST_CASE(batches_have_the_labels_of_the_index)
     weir_item_release(&item);
     weir_pipeline_free(pipeline);
     weir_dataset_close(dataset);
+}
+
+TEST_CASE(batches_have_the_columns_of_the_list)
+{
+    const char *index = clips_path("columns.weir");
+    const char *clip = clips_make("own.mp4", "-f lavfi -i testsrc2=s=64x48:r=10:d=1 -c:v mpeg4 -pix_fmt yuv420p");
+    const char *paths[] = { clip, clip, clip };
+    const int64_t starts_ns[] = { 0, 200000000, 400000000 }, counts[] = { 7, 0, INT64_MAX };
+    const double scores[] = { 0.5, -1e300, 0 };
+    const char *const texts[] = { "a \"b\"", "", NULL };
+    const uint8_t some[] = { 1, 1, 0 };
+    const weir_column columns[] = {
+        { .name = "count of", .kind = WEIR_COLUMN_INTEGER, .integers = counts },
+        { .name = "score\"", .kind = WEIR_COLUMN_REAL, .is_there = some, .reals = scores },
+        { .name = "note", .kind = WEIR_COLUMN_TEXT, .is_there = some, .texts = texts },
+    };
+    weir_dataset_build_options options = {
+        .paths = paths, .num_paths = 3, .starts_ns = starts_ns, .columns = columns, .num_columns = 3
+    };
+    weir_dataset_progress progress;
+    weir_error error = { 0 };
+    size_t num_columns;
+    weir_item item;
+    if (!clip)
+        return;
+    for (int from_list = 0; from_list < 2; from_list++) {
+        weir_builder *builder = weir_builder_new();
+        weir_pipeline *pipeline;
+        weir_dataset *dataset = NULL;
+        if (from_list) {
+            weir_source_list(
+                builder, &(weir_list_config){ .paths = paths, .num_paths = 3, .columns = columns, .num_columns = 3 },
+                NULL);
+        } else {
+            if (weir_dataset_build(index, &options, &progress, &error) != WEIR_OK)
+                fail_msg("%s", error.message);
+            assert_int_equal(progress.num_clips, 3);
+            dataset = open_with(index, &(weir_dataset_options){ .where = "note IS NULL OR \"count of\" < 9" });
+            const weir_column *found = weir_dataset_columns(dataset, &num_columns);
+            assert_int_equal(num_columns, 3);
+            for (size_t i = 0; i < 3; i++)
+                assert_true(strcmp(found[i].name, columns[i].name) == 0 && found[i].kind == columns[i].kind);
+            weir_sampler_source_config source = {
+                .sampler = { .num_items = weir_dataset_count(dataset), .world.size = 1 },
+                .items = weir_dataset_items(dataset),
+            };
+            weir_source_sampler(builder, &source, NULL);
+        }
+        weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .sampling = { .count = 2 } };
+        weir_pipe_video(builder, &video, NULL);
+        weir_pipe_collate(builder, &(weir_collate_config){ .num_items = 3 }, NULL);
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, 30 * WEIR_SECOND), WEIR_OK);
+        const weir_collated *batch = item.data;
+        assert_int_equal(batch->num_columns, 3);
+        const weir_column *count = weir_column_find(batch->columns, 3, "count of");
+        const weir_column *score = weir_column_find(batch->columns, 3, "score\"");
+        const weir_column *note = weir_column_find(batch->columns, 3, "note");
+        assert_memory_equal(count->integers, counts, sizeof counts);
+        assert_memory_equal(score->is_there, some, 3);
+        assert_true(score->reals[0] == 0.5 && score->reals[1] == -1e300 && score->reals[2] != score->reals[2]);
+        assert_string_equal(note->texts[0], "a \"b\"");
+        assert_true(!*note->texts[1] && !*note->texts[2] && note->is_there[1] && !note->is_there[2]);
+        assert_null(weir_column_find(batch->columns, 3, "counts"));
+        weir_item_release(&item);
+        weir_pipeline_free(pipeline);
+        weir_dataset_close(dataset);
+    }
+    /* another value, another fingerprint; nothing is read again */
+    weir_dataset *dataset = open_with(index, NULL);
+    uint64_t fingerprint = weir_dataset_fingerprint(dataset);
+    weir_dataset_close(dataset);
+    ((int64_t *)(uintptr_t)counts)[1] = 1;
+    assert_int_equal(weir_dataset_build(index, &options, &progress, &error), WEIR_OK);
+    assert_int_equal(progress.num_unchanged, 1);
+    dataset = open_with(index, NULL);
+    assert_true(weir_dataset_fingerprint(dataset) != fingerprint);
+    weir_dataset_close(dataset);
+}
+
+TEST_CASE(columns_that_an_index_cannot_have_are_refused)
+{
+    const char *index = clips_path("refused_columns.weir");
+    const char *paths[] = { "a.mp4" };
+    const int64_t numbers[] = { 1 };
+    const weir_column wrong[][2] = {
+        { { .name = "", .integers = numbers }, { .name = "b", .integers = numbers } },
+        { { .name = "a", .integers = numbers }, { .name = "a", .integers = numbers } },
+        { { .name = "a", .integers = numbers }, { .name = "A", .integers = numbers } },
+        { { .name = "a", .integers = numbers }, { .name = "path", .integers = numbers } },
+        { { .name = "a", .integers = numbers }, { .name = "b", .kind = WEIR_COLUMN_REAL, .integers = numbers } },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        weir_error error = { 0 };
+        weir_dataset_build_options options = {
+            .paths = paths, .num_paths = 1, .columns = wrong[i], .num_columns = 2
+        };
+        assert_int_equal(weir_dataset_build(index, &options, NULL, &error), WEIR_EINVAL);
+        assert_non_null(strstr(error.message, "column"));
+        assert_int_not_equal(access(index, F_OK), 0);
+    }
 }
 
 /* The number of frames of each clip; 0 = it has failed, and *failure says why. */

@@ -234,6 +234,10 @@ TEST_CASE(the_stages_refuse_null)
     REFUSED(weir_write_safetensors(NULL, "a", NULL));
     REFUSED(weir_write_safetensors(&(weir_item){ 0 }, NULL, NULL));
     REFUSED(weir_to_dlpack(NULL, WEIR_PART_DATA, NULL, &tensor, NULL));
+    REFUSED(weir_column_to_dlpack(NULL, "n", &tensor, NULL));
+    REFUSED(weir_column_to_dlpack(&(weir_item){ 0 }, NULL, &tensor, NULL));
+    REFUSED(weir_column_to_dlpack(&(weir_item){ 0 }, "n", NULL, NULL));
+    REFUSED(weir_entry_set_values(NULL, NULL, 0));
     REFUSED(weir_to_dlpack(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, &tensor, NULL));
     REFUSED(weir_to_dlpack(&(weir_item){ 0 }, WEIR_PART_DATA, NULL, NULL, NULL));
     REFUSED(weir_to_dlpack_unversioned(NULL, WEIR_PART_DATA, NULL, &unversioned, NULL));
@@ -478,6 +482,7 @@ TEST_CASE(the_dataset_refuses_null)
     assert_int_equal(weir_dataset_fingerprint(NULL), 0);
     assert_true(weir_dataset_items(NULL).fill == NULL);
     assert_int_equal(weir_dataset_num_classes(NULL), 0);
+    assert_null(weir_dataset_columns(NULL, NULL));
     assert_null(weir_dataset_class_name(NULL, 0));
     REFUSED(weir_dataset_read_classes(NULL, &classes, NULL));
     REFUSED(weir_dataset_ask(NULL, WEIR_DATASET_SUMMARY, NULL, no_row, NULL, NULL));

@@ -11,6 +11,7 @@
 #include "common/hash.h"
 #include "common/redact.h"
 #include "dataset/index/index_file.h"
+#include "dataset/index/user_columns.h"
 
 /* Interval of the transactions. */
 #define WRITE_INTERVAL_NS (1 * WEIR_SECOND)
@@ -311,13 +312,21 @@ static const char number_clips[] =
 static int note_facts(index_build *self)
 {
     sqlite3_stmt *all;
+    user_columns columns;
     uint64_t sum = WEIR__HASH_START;
     uint64_t num_clips = 0;
     char text[32];
-    int code = sqlite3_prepare_v2(self->db,
-                                  "SELECT identity, size_bytes, label, start, end FROM clip"
-                                  " WHERE number IS NOT NULL ORDER BY number",
-                                  -1, &all, NULL);
+    int rc = weir__user_columns_read(&columns, self->db, self->path, self->error);
+    if (rc != WEIR_OK)
+        return rc;
+    char *sql = sqlite3_mprintf("SELECT identity, size_bytes, label, start, end%s FROM clip"
+                                " WHERE number IS NOT NULL ORDER BY number",
+                                columns.sql);
+    int code = sql ? sqlite3_prepare_v2(self->db, sql, -1, &all, NULL) : SQLITE_NOMEM;
+    for (size_t i = 0; i < columns.num; i++)
+        sum = weir__hash(sum, columns.all[i].name, strlen(columns.all[i].name) + 1);
+    sqlite3_free(sql);
+    weir__user_columns_free(&columns);
     if (code != SQLITE_OK)
         return fail_build(self, code, "read");
     while ((code = sqlite3_step(all)) == SQLITE_ROW) {
@@ -331,7 +340,7 @@ static int note_facts(index_build *self)
     if (code != SQLITE_DONE)
         return fail_build(self, code, "read");
     snprintf(text, sizeof text, "%016" PRIx64, sum);
-    int rc = weir__index_set(self->db, "fingerprint", text, self->path, self->error);
+    rc = weir__index_set(self->db, "fingerprint", text, self->path, self->error);
     snprintf(text, sizeof text, "%" PRIu64, num_clips);
     return rc == WEIR_OK ? weir__index_set(self->db, "num_clips", text, self->path, self->error) : rc;
 }

@@ -14,6 +14,7 @@
 #include "common/hash.h"
 #include "dataset/index/addresses.h"
 #include "dataset/index/index_file.h"
+#include "dataset/index/user_columns.h"
 
 typedef struct named_class {
     const char *name;
@@ -38,6 +39,7 @@ struct weir_dataset {
     named_class *by_name; /* the same, sorted */
     uint32_t num_classes;
     known_addresses addresses;
+    user_columns columns;
 
     /* used by one thread at a time */
     sqlite3_stmt *find;
@@ -270,6 +272,8 @@ static const char find_columns[] =
     " WHERE first.identity = clip.identity AND first.occurrence = 0), archive_length, offset, start, end, identity,"
     " is_redacted, occurrence";
 
+enum { NUM_FIND_COLUMNS = 12 };
+
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
     bool is_chosen = options->where || options->num_classes;
@@ -295,8 +299,14 @@ static int open_index(weir_dataset *dataset, const weir_dataset_options *options
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
                             is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
-        rc = prepare_items(dataset, find_columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?",
-                           &dataset->find, error);
+        rc = weir__user_columns_read(&dataset->columns, dataset->db, dataset->path, error);
+    char *columns = rc == WEIR_OK ? sqlite3_mprintf("%s%s", find_columns, dataset->columns.sql) : NULL;
+    if (rc == WEIR_OK && !columns)
+        rc = fail_memory(error);
+    if (rc == WEIR_OK)
+        rc = prepare_items(dataset, columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?", &dataset->find,
+                           error);
+    sqlite3_free(columns);
     free(condition);
     return rc;
 }
@@ -332,6 +342,7 @@ void weir_dataset_close(weir_dataset *dataset)
     free(dataset->classes);
     free(dataset->by_name);
     weir__addresses_free(&dataset->addresses);
+    weir__user_columns_free(&dataset->columns);
     sqlite3_finalize(dataset->find);
     sqlite3_close(dataset->db);
     free(dataset->rows);
@@ -353,6 +364,13 @@ uint64_t weir_dataset_fingerprint(const weir_dataset *dataset)
 uint32_t weir_dataset_num_classes(const weir_dataset *dataset)
 {
     return dataset ? dataset->num_classes : 0;
+}
+
+const weir_column *weir_dataset_columns(const weir_dataset *dataset, size_t *num_columns)
+{
+    if (num_columns)
+        *num_columns = dataset ? dataset->columns.num : 0;
+    return dataset ? dataset->columns.all : NULL;
 }
 
 const char *weir_dataset_class_name(const weir_dataset *dataset, uint32_t class_id)
@@ -419,7 +437,8 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
         return fail_memory(error);
     if (packets)
         memcpy(entry->packets, packets, entry->packets_bytes);
-    return WEIR_OK;
+    rc = weir__user_columns_fill(&dataset->columns, row, NUM_FIND_COLUMNS, entry);
+    return rc == WEIR_OK ? rc : fail_memory(error);
 }
 
 static int fill_entry(void *self, weir_entry *entry, weir_error *error)

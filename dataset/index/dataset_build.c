@@ -17,6 +17,7 @@
 #include <weir/pipeline.h>
 #include <weir/struct_copy.h>
 
+#include "dataset/index/build_columns.h"
 #include "dataset/index/build_writer.h"
 #include "dataset/index/index_file.h"
 
@@ -138,6 +139,8 @@ static int run_pipeline(index_build *self)
         rc = weir__build_put_broken_archives(self);
     if (rc == WEIR_OK)
         rc = weir__build_put_renamed(self);
+    if (rc == WEIR_OK)
+        rc = weir__build_put_columns(self);
     weir_pipeline_free(pipeline);
     self->progress.num_unreadable_folders = self->listed.unreadable_folders;
     if (rc != WEIR_OK)
@@ -177,6 +180,7 @@ static int find_build_root(index_build *self)
     if (!self->root)
         return weir_error_set(self->error, WEIR_ENOTFOUND, 0, "folder not found: %s", options->root);
     self->progress.num_total = self->look.groups.num_groups;
+    self->progress.num_clips = self->look.groups.num_rows;
     self->look.root_length = options->root ? strlen(self->root) + (strcmp(self->root, "/") != 0) : 0;
     return WEIR_OK;
 }
@@ -224,6 +228,8 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
     int rc = weir_struct_copy(&options, sizeof options, given, given_size, "weir_dataset_build_options", error);
     if (rc == WEIR_OK)
         rc = check_options(path, &options, error);
+    if (rc == WEIR_OK)
+        rc = weir__build_check_columns(&options, error);
     if (rc == WEIR_OK)
         rc = weir__path_groups_read(&self.look.groups, &options, error);
     if (rc == WEIR_OK)

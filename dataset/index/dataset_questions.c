@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "dataset/index/index_file.h"
+#include "dataset/index/user_columns.h"
 
-/* %s is the condition, twice at most. Frames are those of the clips' whole files. */
+/* %s is the condition, twice at most; of the clips first the user's columns. Frames are those of the clips' whole files. */
 static const char *const questions[] = {
     [WEIR_DATASET_SUMMARY] =
         "SELECT count(*) AS clips, coalesce(sum(status <> 0), 0) AS broken,"
@@ -38,10 +39,9 @@ static const char *const questions[] = {
         "identity",
     [WEIR_DATASET_CLIPS] =
         ("SELECT number, path, label, start, end, size_bytes, codec, width, height, duration, num_frames,"
-         " num_keyframes, num_errors, num_missing, status, message FROM clip WHERE %s ORDER BY identity, occurrence"),
+         " num_keyframes, num_errors, num_missing, status, message%s FROM clip WHERE %s ORDER BY identity, "
+         "occurrence"),
 };
-
-enum { MAX_CELLS = 16 };
 
 static weir_dataset_cell read_cell(sqlite3_stmt *statement, int column)
 {
@@ -63,10 +63,17 @@ static int prepare_question(sqlite3 *db, const char *path, weir_dataset_question
                             sqlite3_stmt **statement, weir_error *error)
 {
     char *condition = where ? sqlite3_mprintf("(%s\n)", where) : sqlite3_mprintf("1");
-    char *sql = condition ? sqlite3_mprintf(questions[question], condition, condition) : NULL;
+    user_columns columns;
+    int rc = weir__user_columns_read(&columns, db, path, error);
+    const char *first = question == WEIR_DATASET_CLIPS ? columns.sql : condition;
+    char *sql = rc == WEIR_OK && condition ? sqlite3_mprintf(questions[question], first, condition) : NULL;
+    weir__user_columns_free(&columns);
+    if (rc != WEIR_OK) {
+        sqlite3_free(condition);
+        return rc;
+    }
     const char *tail = "";
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, statement, &tail) : SQLITE_NOMEM;
-    int rc = WEIR_OK;
     if (code == SQLITE_ERROR || (code == SQLITE_OK && *tail))
         rc = weir_error_set(error, WEIR_EINVAL, code, "the condition is not valid for %s: %s", path,
                             code == SQLITE_OK ? "it must be a single expression" : sqlite3_errmsg(db));
@@ -83,13 +90,15 @@ int weir_dataset_ask(const char *path, weir_dataset_question question, const cha
 {
     sqlite3 *db;
     sqlite3_stmt *statement = NULL;
-    weir_dataset_cell cells[MAX_CELLS];
+    weir_dataset_cell *cells = NULL;
     if (!path || !row || (unsigned)question > WEIR_DATASET_CLIPS)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or not one of the enumeration");
     int rc = weir__index_open_reader(path, &db, error);
     if (rc != WEIR_OK)
         return rc;
     rc = prepare_question(db, path, question, where, &statement, error);
+    if (rc == WEIR_OK && !(cells = calloc((size_t)sqlite3_column_count(statement), sizeof *cells)))
+        rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     while (rc == WEIR_OK) {
         int code = sqlite3_step(statement);
         if (code == SQLITE_DONE)
@@ -103,6 +112,7 @@ int weir_dataset_ask(const char *path, weir_dataset_question question, const cha
             cells[i] = read_cell(statement, i);
         rc = row(self, cells, (size_t)num_cells);
     }
+    free(cells);
     sqlite3_finalize(statement);
     sqlite3_close(db);
     return rc;

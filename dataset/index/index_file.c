@@ -20,6 +20,7 @@ static const char schema[] =
     "PRAGMA secure_delete = ON;"
     "BEGIN IMMEDIATE;"
     "DROP TABLE IF EXISTS clip; DROP TABLE IF EXISTS class; DROP TABLE IF EXISTS packets;"
+    "DROP TABLE IF EXISTS user_column;"
     "CREATE TABLE IF NOT EXISTS dataset (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
     "DELETE FROM dataset WHERE key <> 'root';"
     "CREATE TABLE clip ("
@@ -51,6 +52,7 @@ static const char schema[] =
     " UNIQUE (identity, occurrence));"
     "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
     "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);" /* of the identity's occurrence 0 */
+    "CREATE TABLE user_column (place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL);"
     "PRAGMA application_id = " APPLICATION ";"
     "PRAGMA user_version = 5;"
     "COMMIT;";
@@ -142,6 +144,12 @@ static int give_up(sqlite3 **db, int rc)
     sqlite3_close(*db);
     *db = NULL;
     return rc;
+}
+
+int weir__index_open_memory(sqlite3 **db)
+{
+    int code = sqlite3_open(":memory:", db);
+    return code == SQLITE_OK ? sqlite3_exec(*db, schema, NULL, NULL, NULL) : code;
 }
 
 /* Creates the schema, if needed. */

@@ -21,6 +21,9 @@ int weir__index_open_writer(const char *path, sqlite3 **db, weir_error *error);
 /* For reading: it must exist and be an index. */
 int weir__index_open_reader(const char *path, sqlite3 **db, weir_error *error);
 
+/* An empty one in memory, to ask what an index has. Returns SQLite's code; the caller closes *db. */
+int weir__index_open_memory(sqlite3 **db);
+
 /* Runs statements without results. */
 int weir__index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error);
 

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/columns.h>
 #include <weir/decoder_config.h>
 #include <weir/input_config.h>
 #include <weir/probe.h>
@@ -40,6 +41,7 @@ extern "C" {
 
 /* The progress and the result of a build. */
 typedef struct weir_dataset_progress {
+    uint64_t num_clips;              /* rows of the list; 0 = it is a folder, where each file is a clip */
     uint64_t num_found;              /* files so far */
     uint64_t num_total;              /* number of files; 0 = not known yet */
     uint64_t num_unchanged;          /* of these, same as in the index: not read again */
@@ -81,6 +83,11 @@ typedef struct weir_dataset_build_options {
        end of 0 = the end of the file) */
     const int64_t *starts_ns;
     const int64_t *ends_ns;
+    /* Columns of the user's, with an element for each path: the index has them beside its own ("score > 0.5" is a condition), and each
+       item has its values (weir_entry.values). At most 200; none may have the name of a column of the index, in any letters. Not
+       with root and tar. The index has those of the last build. */
+    const weir_column *columns;
+    size_t num_columns;
 } weir_dataset_build_options;
 
 WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *options,
@@ -143,9 +150,12 @@ WEIR_API void weir_dataset_close(weir_dataset *dataset);
 /* The number of clips, without broken ones. NULL is 0. */
 WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 
-/* A hash of the contents (identities, sizes, labels, starts and ends, conditions). A different value means different items.
+/* A hash of the contents (identities, sizes, labels, starts and ends, the user's columns, conditions). A different value means different items.
    NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
+
+/* The user's columns: their names and kinds, without values; they live as long as the dataset. */
+WEIR_API const weir_column *weir_dataset_columns(const weir_dataset *dataset, size_t *num_columns);
 
 /* For weir_sampler_source_config.items: from then on only the pipeline may use the dataset. */
 WEIR_API weir_sampler_items weir_dataset_items(weir_dataset *dataset);

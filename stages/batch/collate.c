@@ -16,6 +16,7 @@
 #include "stages/batch/tensor.h"
 #include "stages/batch/window.h"
 #include "stages/memory/block_pool.h"
+#include "stages/memory/column_values.h"
 #include "stages/memory/pixel_rows.h"
 
 /* A pending clip, and its crop window. */
@@ -313,6 +314,25 @@ static void drop_clips(collate_worker *worker)
     worker->num_frames = worker->width = worker->height = worker->channels = worker->axis_clips = 0;
 }
 
+/* The user's columns. */
+static int gather_columns(weir_collated *batch, const collate_worker *worker, weir_error *error)
+{
+    const weir_value **values = calloc(worker->num_clips, sizeof *values);
+    size_t *num_values = calloc(worker->num_clips, sizeof *num_values);
+    int rc = values && num_values ? WEIR_OK : WEIR_ENOMEM;
+    for (size_t i = 0; rc == WEIR_OK && i < worker->num_clips; i++) {
+        const weir_entry *entry = ((const weir_frames *)worker->clips[i].item.data)->entry;
+        values[i] = entry ? entry->values : NULL;
+        num_values[i] = entry ? entry->num_values : 0;
+    }
+    if (rc == WEIR_OK)
+        rc =
+            weir__columns_of_rows(values, num_values, worker->num_clips, &batch->columns, &batch->num_columns, error);
+    free(values);
+    free(num_values);
+    return rc;
+}
+
 /* Makes a batch in `out` of the clips; there is at least one. */
 static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task)
 {
@@ -332,7 +352,8 @@ static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task
         job.conversions[c] = weir__conversion_make(job.config->dtype, worker->pixel, job.config->mean,
                                                    job.config->std, c < 3 ? c : -1);
     job.batch = reserve_rows(worker, &job) == WEIR_OK ? batch_new(&job) : NULL;
-    int rc = job.batch ? WEIR_OK : WEIR_ENOMEM;
+    weir_error error = { 0 };
+    int rc = job.batch ? gather_columns(job.batch, worker, &error) : WEIR_ENOMEM;
     for (size_t i = 0; rc == WEIR_OK && i < worker->num_clips; i++) {
         rc = describe_clip(job.batch, i, &job);
         if (rc == WEIR_OK)
@@ -349,7 +370,8 @@ static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task
     drop_clips(worker);
     if (rc != WEIR_OK) {
         weir_collated_free(job.batch);
-        return weir_task_fail(task, rc, 0, "no memory for a batch of %zu clips", num_clips);
+        return error.status ? weir_task_fail(task, rc, 0, "%s", error.message)
+                            : weir_task_fail(task, rc, 0, "no memory for a batch of %zu clips", num_clips);
     }
     out->data = job.batch;
     out->release = weir_collated_release;

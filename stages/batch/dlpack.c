@@ -199,7 +199,20 @@ static int name_memory(const weir_memory *wanted, weir_memory *memory, weir_erro
     return WEIR_OK;
 }
 
-/* *described is the tensor of the part, in a new block that owns the data, too. */
+/* *described is that tensor, in a new block that owns the item's data, too. */
+static int share_tensor(weir_item *item, const weir_tensor *tensor, owned_tensor **to, dl_tensor *described,
+                        weir_error *error)
+{
+    owned_tensor *own = calloc(1, sizeof *own);
+    if (!own || !own_data(own, item)) {
+        free(own);
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    }
+    *described = describe_tensor(own, tensor);
+    *to = own;
+    return WEIR_OK;
+}
+
 static int make_tensor(weir_item *item, weir_part part, const weir_memory *wanted, owned_tensor **to,
                        dl_tensor *described, weir_error *error)
 {
@@ -210,21 +223,56 @@ static int make_tensor(weir_item *item, weir_part part, const weir_memory *wante
     if (!choose_part(item, part, &tensor))
         return weir_error_set(error, WEIR_EINVAL, 0, "an item of type \"%s\" has no part %d", item->type, (int)part);
     rc = name_memory(wanted, &tensor.memory, error);
-    if (rc != WEIR_OK)
-        return rc;
-    owned_tensor *own = calloc(1, sizeof *own);
-    if (!own || !own_data(own, item)) {
-        free(own);
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    }
-    *described = describe_tensor(own, &tensor);
-    *to = own;
-    return WEIR_OK;
+    return rc == WEIR_OK ? share_tensor(item, &tensor, to, described, error) : rc;
+}
+
+/* The numbers of a user's column of a batch. */
+static int make_column(weir_item *item, const char *name, owned_tensor **to, dl_tensor *described, weir_error *error)
+{
+    const weir_collated *batch = weir__item_is(item, WEIR_TYPE_COLLATED) ? item->data : NULL;
+    const weir_column *column = batch ? weir_column_find(batch->columns, batch->num_columns, name) : NULL;
+    if (!column || column->kind == WEIR_COLUMN_TEXT)
+        return weir_error_set(error, column ? WEIR_EUNSUPPORTED : WEIR_ENOTFOUND, 0,
+                              column  ? "the column \"%s\" has texts: a tensor has numbers"
+                              : batch ? "the batch has no column \"%s\""
+                                      : "only batches have columns, such as \"%s\"",
+                              name);
+    bool is_integer = column->kind == WEIR_COLUMN_INTEGER;
+    const void *values = is_integer ? (const void *)column->integers : column->reals;
+    weir_tensor tensor = {
+        (void *)(uintptr_t)values, is_integer ? 'i' : 'f', sizeof(int64_t), 1, { (int64_t)batch->num_items }, { 0 }
+    };
+    return share_tensor(item, &tensor, to, described, error);
 }
 
 static int refuse_null(weir_error *error)
 {
     return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+}
+
+static void give_versioned(owned_tensor *own, const dl_tensor *tensor, struct DLManagedTensorVersioned **to)
+{
+    own->as.versioned = (dl_versioned){ .major = DL_MAJOR_VERSION,
+                                        .minor = DL_MINOR_VERSION,
+                                        .context = own,
+                                        .deleter = delete_versioned,
+                                        .flags = own->is_read_only ? DL_READ_ONLY : 0,
+                                        .tensor = *tensor };
+    *to = (struct DLManagedTensorVersioned *)(void *)&own->as.versioned;
+}
+
+int weir_column_to_dlpack(weir_item *item, const char *name, struct DLManagedTensorVersioned **to, weir_error *error)
+{
+    owned_tensor *own;
+    dl_tensor tensor;
+    if (to)
+        *to = NULL;
+    if (!item || !name || !to)
+        return refuse_null(error);
+    int rc = make_column(item, name, &own, &tensor, error);
+    if (rc == WEIR_OK)
+        give_versioned(own, &tensor, to);
+    return rc;
 }
 
 int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted, struct DLManagedTensorVersioned **to,
@@ -237,16 +285,9 @@ int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted, s
     if (!item || !to)
         return refuse_null(error);
     int rc = make_tensor(item, part, wanted, &own, &tensor, error);
-    if (rc != WEIR_OK)
-        return rc;
-    own->as.versioned = (dl_versioned){ .major = DL_MAJOR_VERSION,
-                                        .minor = DL_MINOR_VERSION,
-                                        .context = own,
-                                        .deleter = delete_versioned,
-                                        .flags = own->is_read_only ? DL_READ_ONLY : 0,
-                                        .tensor = tensor };
-    *to = (struct DLManagedTensorVersioned *)(void *)&own->as.versioned;
-    return WEIR_OK;
+    if (rc == WEIR_OK)
+        give_versioned(own, &tensor, to);
+    return rc;
 }
 
 int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memory *wanted,

@@ -14,10 +14,11 @@
 #include "common/replacement.h"
 #include "stages/batch/tensor.h"
 
-enum { MAX_TENSORS = 6, LENGTH_BYTES = 8 };
+enum { NUM_PARTS = 6, LENGTH_BYTES = 8 }; /* of a batch, without columns */
 
 typedef struct named_tensor {
     const char *name, *dtype;
+    bool is_column; /* of the user's: "column." comes before its name */
     const void *data;
     size_t num_bytes;
     int num_dims;
@@ -40,13 +41,25 @@ static void put_byte(FILE *to, unsigned byte)
     putc((int)byte, to);
 }
 
-/* A JSON string inside a JSON string: escapes are escaped again. */
-static void put_names(FILE *to, const weir_collated *batch)
+static void put_name(FILE *to, const char *name, bool is_column)
 {
-    fputs("\"names\":\"[", to);
-    for (size_t i = 0; i < batch->num_items; i++) {
+    fputs(is_column ? "\"column." : "\"", to);
+    for (; *name; name++) {
+        if ((unsigned char)*name < ' ')
+            fprintf(to, "\\u%04x", (unsigned char)*name);
+        else
+            put_byte(to, (unsigned char)*name);
+    }
+    putc('"', to);
+}
+
+/* JSON strings inside a JSON string: escapes are escaped again. */
+static void put_texts(FILE *to, const char *const *texts, size_t num_texts)
+{
+    fputs(":\"[", to);
+    for (size_t i = 0; i < num_texts; i++) {
         fputs(i ? ",\\\"" : "\\\"", to);
-        for (const char *c = batch->names[i]; *c; c++) {
+        for (const char *c = texts[i]; *c; c++) {
             if (*c == '"' || *c == '\\')
                 fputs("\\\\", to);
             if ((unsigned char)*c < ' ')
@@ -68,13 +81,23 @@ static char *make_header(const named_tensor *tensors, size_t num_tensors, const 
     putc('{', to);
     if (batch) {
         fprintf(to, "\"__metadata__\":{\"epoch\":\"%" PRIu64 "\",", batch->epoch);
-        put_names(to, batch);
+        put_name(to, "names", false);
+        put_texts(to, (const char *const *)batch->names, batch->num_items);
+        for (size_t i = 0; i < batch->num_columns; i++) {
+            if (batch->columns[i].kind != WEIR_COLUMN_TEXT)
+                continue;
+            putc(',', to);
+            put_name(to, batch->columns[i].name, true);
+            put_texts(to, batch->columns[i].texts, batch->num_items);
+        }
         fputs("},", to);
     }
     size_t offset = 0;
     for (size_t i = 0; i < num_tensors; i++) {
         const named_tensor *tensor = &tensors[i];
-        fprintf(to, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", i ? "," : "", tensor->name, tensor->dtype);
+        fputs(i ? "," : "", to);
+        put_name(to, tensor->name, tensor->is_column);
+        fprintf(to, ":{\"dtype\":\"%s\",\"shape\":[", tensor->dtype);
         for (int d = 0; d < tensor->num_dims; d++)
             fprintf(to, "%s%" PRId64, d ? "," : "", tensor->shape[d]);
         fprintf(to, "],\"data_offsets\":[%zu,%zu]}", offset, offset + tensor->num_bytes);
@@ -127,22 +150,39 @@ static int write_batch(const weir_collated *batch, const char *path, weir_error 
     int64_t num_items = (int64_t)batch->num_items;
     weir_tensor mask = weir__batch_mask(batch);
     size_t items_bytes = batch->num_items * sizeof(int64_t);
-    named_tensor tensors[MAX_TENSORS] = {
-        { "frames", type_names[batch->dtype], batch->data, batch->data_bytes, batch->num_dims, { 0 } },
-        { "labels", "I64", batch->labels, items_bytes, 1, { num_items } },
-        { "ids", "I64", batch->ids, items_bytes, 1, { num_items } },
-        { "sizes", "I32", batch->sizes, batch->num_items * 3 * sizeof(int32_t), 2, { num_items, 3 } },
-        { "mask", "U8", batch->mask, weir__tensor_bytes(&mask, 0), mask.num_dims, { 0 } },
-        { "valid", "U8", batch->valid, batch->num_items, 1, { num_items } },
+    named_tensor own[NUM_PARTS] = {
+        { "frames", type_names[batch->dtype], false, batch->data, batch->data_bytes, batch->num_dims, { 0 } },
+        { "labels", "I64", false, batch->labels, items_bytes, 1, { num_items } },
+        { "ids", "I64", false, batch->ids, items_bytes, 1, { num_items } },
+        { "sizes", "I32", false, batch->sizes, batch->num_items * 3 * sizeof(int32_t), 2, { num_items, 3 } },
+        { "mask", "U8", false, batch->mask, weir__tensor_bytes(&mask, 0), mask.num_dims, { 0 } },
+        { "valid", "U8", false, batch->valid, batch->num_items, 1, { num_items } },
     };
-    memcpy(tensors[0].shape, batch->shape, sizeof batch->shape);
-    memcpy(tensors[4].shape, mask.shape, sizeof mask.shape);
-    return write_tensors(tensors, MAX_TENSORS, batch, path, error);
+    memcpy(own[0].shape, batch->shape, sizeof batch->shape);
+    memcpy(own[4].shape, mask.shape, sizeof mask.shape);
+    named_tensor *tensors = calloc(NUM_PARTS + batch->num_columns, sizeof *tensors);
+    if (!tensors)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    memcpy(tensors, own, sizeof own);
+    size_t num_tensors = NUM_PARTS;
+    for (size_t i = 0; i < batch->num_columns; i++) {
+        const weir_column *column = &batch->columns[i];
+        bool is_integer = column->kind == WEIR_COLUMN_INTEGER;
+        if (column->kind != WEIR_COLUMN_TEXT)
+            tensors[num_tensors++] =
+                (named_tensor){ column->name, is_integer ? "I64" : "F64",
+                                true,         is_integer ? (const void *)column->integers : column->reals,
+                                items_bytes,  1,
+                                { num_items } };
+    }
+    int rc = write_tensors(tensors, num_tensors, batch, path, error);
+    free(tensors);
+    return rc;
 }
 
 static named_tensor name_tensor(const char *name, const char *dtype, const weir_tensor *tensor)
 {
-    named_tensor named = { name, dtype, tensor->data, weir__tensor_bytes(tensor, 0), tensor->num_dims, { 0 } };
+    named_tensor named = { name, dtype, false, tensor->data, weir__tensor_bytes(tensor, 0), tensor->num_dims, { 0 } };
     memcpy(named.shape, tensor->shape, sizeof tensor->shape);
     return named;
 }

@@ -123,7 +123,10 @@
     FIELD(type, start_ns, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(type, end_ns, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(type, validator, OURS, 0, 0) \
-    FIELD(type, occurrence, UNSIGNED, 0, UINT64_MAX)
+    FIELD(type, occurrence, UNSIGNED, 0, UINT64_MAX) \
+    FIELD(type, values, OURS, 0, 0) /* which the child does not need */ \
+    FIELD(type, num_values, OURS, 0, 0) \
+    FIELD(type, values_bytes, OURS, 0, 0)
 
 DEFINE_STRUCT_RULES(weir__head_rules, isolated_head, "head", HEAD_FIELDS);
 DEFINE_STRUCT_RULES(weir__cost_rules, weir_decode_cost, "cost", COST_FIELDS);

@@ -1,6 +1,8 @@
 #include <weir/bytes.h>
+#include <weir/status.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 weir_entry *weir_entry_new(void)
 {
@@ -19,5 +21,42 @@ void weir_entry_release(void *data, void *self)
     free(entry->path);
     free(entry->packets);
     free(entry->validator);
+    free(entry->values);
     free(entry);
+}
+
+static size_t text_bytes(const char *text)
+{
+    return strlen(text) + 1;
+}
+
+/* Moves *end behind the copy. */
+static const char *put_text(char **end, const char *text)
+{
+    char *copy = memcpy(*end, text, text_bytes(text));
+    *end += text_bytes(text);
+    return copy;
+}
+
+int weir_entry_set_values(weir_entry *entry, const weir_value *values, size_t num_values)
+{
+    size_t num_bytes = num_values * sizeof *values;
+    if (!entry || (num_values && !values))
+        return WEIR_EINVAL;
+    for (size_t i = 0; i < num_values; i++)
+        num_bytes += text_bytes(values[i].name) + text_bytes(values[i].text);
+    weir_value *copies = num_values ? malloc(num_bytes) : NULL; /* and behind them the texts */
+    if (num_values && !copies)
+        return WEIR_ENOMEM;
+    char *end = (char *)(copies + num_values);
+    for (size_t i = 0; i < num_values; i++) {
+        copies[i] = values[i];
+        copies[i].name = put_text(&end, values[i].name);
+        copies[i].text = put_text(&end, values[i].text);
+    }
+    free(entry->values);
+    entry->values = copies;
+    entry->num_values = num_values;
+    entry->values_bytes = num_values ? num_bytes : 0;
+    return WEIR_OK;
 }

@@ -54,5 +54,6 @@ void weir_collated_release(void *data, void *self)
     free(batch->sizes);
     free(batch->mask);
     free(batch->valid);
+    free(batch->columns);
     free(batch);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/memory/column_values.h"
+
 typedef struct list_worker {
     size_t next;
 } list_worker;
@@ -16,6 +18,13 @@ static void list_config_free(void *config)
     free((void *)list->occurrences);
     free((void *)list->starts_ns);
     free((void *)list->ends_ns);
+    free((void *)(uintptr_t)list->columns);
+}
+
+/* Are items more than paths? */
+static bool has_parts(const weir_list_config *list)
+{
+    return list->starts_ns || list->ends_ns || list->num_columns;
 }
 
 static int check_parts(const weir_list_config *list, weir_error *error)
@@ -39,18 +48,22 @@ static int64_t *copy_parts(const int64_t *times_ns, size_t num_paths)
     return copy;
 }
 
-/* Makes copies of the starts and ends. */
+/* Makes copies of the starts, the ends and the columns. */
 static int own_parts(weir_list_config *list, weir_error *error)
 {
     int64_t *starts_ns = copy_parts(list->starts_ns, list->num_paths);
     int64_t *ends_ns = copy_parts(list->ends_ns, list->num_paths);
-    if ((list->starts_ns && !starts_ns) || (list->ends_ns && !ends_ns)) {
+    weir_column *columns =
+        list->num_columns ? weir__columns_copy(list->columns, list->num_columns, list->num_paths) : NULL;
+    if ((list->starts_ns && !starts_ns) || (list->ends_ns && !ends_ns) || (list->num_columns && !columns)) {
+        free(columns);
         free(starts_ns);
         free(ends_ns);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
     list->starts_ns = starts_ns;
     list->ends_ns = ends_ns;
+    list->columns = list->num_columns ? columns : NULL;
     return WEIR_OK;
 }
 
@@ -79,6 +92,8 @@ static int list_config_init(void *config, weir_error *error)
         return weir_error_set(error, WEIR_ENOTFOUND, 0,
                               "the list of files is empty; set may_be_empty if a run without files is fine");
     int status = check_parts(list, error);
+    if (status == WEIR_OK)
+        status = weir__columns_check(list->columns, list->num_columns, list->num_paths, error);
     if (status != WEIR_OK)
         return status;
     size_t total_bytes = list->num_paths * sizeof(char *);
@@ -112,6 +127,16 @@ static int list_config_init(void *config, weir_error *error)
     return WEIR_OK;
 }
 
+static int set_values(weir_entry *entry, const weir_list_config *list, size_t at)
+{
+    weir_value *values = calloc(list->num_columns + 1, sizeof *values);
+    for (size_t i = 0; values && i < list->num_columns; i++)
+        values[i] = weir__column_value(&list->columns[i], at);
+    int status = values ? weir_entry_set_values(entry, values, list->num_columns) : WEIR_ENOMEM;
+    free(values);
+    return status;
+}
+
 static weir_item describe_part(weir_entry *entry, char *path, const weir_list_config *list, size_t at, uint64_t epoch)
 {
     entry->path = path;
@@ -131,10 +156,11 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (worker->next == list->num_paths)
         return WEIR_EOF;
 
-    bool is_part = list->starts_ns || list->ends_ns;
+    bool is_part = has_parts(list);
     char *copy = strdup(list->paths[worker->next]);
     weir_entry *entry = copy && is_part ? weir_entry_new() : NULL;
-    if (!copy || (is_part && !entry)) {
+    if (!copy || (is_part && (!entry || set_values(entry, list, worker->next) != WEIR_OK))) {
+        weir_entry_free(entry);
         free(copy);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
@@ -153,8 +179,9 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 static int paths_config_init(void *config, weir_error *error)
 {
     const weir_list_config *list = config;
-    if (list->starts_ns || list->ends_ns)
-        return weir_error_set(error, WEIR_EINVAL, 0, "a list with starts or ends needs weir_clip_list_source");
+    if (has_parts(list))
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "a list with starts, ends or columns needs weir_clip_list_source");
     return list_config_init(config, error);
 }
 

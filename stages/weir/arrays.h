@@ -122,6 +122,12 @@ typedef enum weir_part {
 WEIR_API int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted,
                             struct DLManagedTensorVersioned **tensor, weir_error *error);
 
+/* The numbers of a column of the user's in a batch (weir_collated.columns), [B] of int64 or float64, as weir_to_dlpack() makes tensors.
+   WEIR_OK; or *tensor is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such column), WEIR_EUNSUPPORTED (it has texts),
+   WEIR_EINVAL (NULL), WEIR_ENOMEM. */
+WEIR_API int weir_column_to_dlpack(weir_item *item, const char *name, struct DLManagedTensorVersioned **tensor,
+                                   weir_error *error);
+
 /* The same for consumers that do not support versioned tensors (NumPy before 2.1; capsules named "dltensor"). Such a tensor
    cannot say that it is read-only: NumPy treats all of them as read-only, other consumers treat all of them as writable. */
 WEIR_API int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memory *wanted,

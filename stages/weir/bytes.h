@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <weir/columns.h>
 #include <weir/version.h>
 
 #ifdef __cplusplus
@@ -137,6 +138,11 @@ typedef struct weir_entry {
 
     /* The number of the item among those of the dataset with the same path; see weir_item_identity(). */
     uint64_t occurrence;
+
+    /* The user's columns: what the list or the index says of the item beside that. Set by weir_entry_set_values(). */
+    weir_value *values;
+    size_t num_values;
+    size_t values_bytes; /* of their memory, texts included */
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */
@@ -152,8 +158,11 @@ static inline size_t weir_entry_memory(const weir_entry *entry)
         return 0;
     size_t texts_bytes =
         (entry->path ? strlen(entry->path) + 1 : 0) + (entry->validator ? strlen(entry->validator) + 1 : 0);
-    return sizeof *entry + texts_bytes + entry->packets_bytes;
+    return sizeof *entry + texts_bytes + entry->packets_bytes + entry->values_bytes;
 }
+
+/* Replaces the entry's values by copies of these. WEIR_OK; WEIR_ENOMEM: it has its old ones. */
+WEIR_API int weir_entry_set_values(weir_entry *entry, const weir_value *values, size_t num_values);
 
 /* The weir_item.release of such an item; self is not used. */
 WEIR_API void weir_entry_release(void *data, void *self);

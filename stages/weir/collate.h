@@ -12,6 +12,7 @@
  * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
  * id, not on the rank, the batch or the number of threads.
  *
+ * A batch fails as a whole with WEIR_EINVAL if a column of the user's has texts in one item and numbers in another.
  * A task fails, and its item is dropped, with WEIR_EUNSUPPORTED (YUV, or values in memory of a device), WEIR_EINVAL (another
  * kind of pixels or number of clips (weir_frames.num_clips) than the batch has, or frames smaller than the crop) or WEIR_ENOMEM.
  */
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include <weir/allocator.h>
+#include <weir/columns.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
@@ -108,6 +110,11 @@ typedef struct weir_collated {
     /* [B] 0 = another clip stands there for one that failed, as weir_entry.stands_in says: leave it out of the loss; else 1 */
     uint8_t *valid;
     weir_memory memory; /* where data is; all else is in host memory */
+
+    /* The columns of the user's that items have (weir_entry.values), with B elements each, in one block. NULL = none */
+    weir_column *columns;
+    size_t num_columns;
+
     uint32_t num_views; /* internal: do not change */
 } weir_collated;
 

@@ -60,7 +60,8 @@ static void read_list(const uint8_t *data, size_t size)
     path_list list = { 0 };
     char problem[512] = "";
     write_file(name, data + 1, size - 1);
-    bool is_read = path_list_read(name, &(path_list_names){ "path", "label", "start", "end" }, &list, problem);
+    bool is_read = path_list_read(
+        name, &(path_list_names){ .path = "path", .label = "label", .start = "start", .end = "end" }, &list, problem);
     require(is_read || problem[0]);
     path_list_free(&list);
 }

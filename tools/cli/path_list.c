@@ -32,6 +32,7 @@ void path_list_free(path_list *list)
     free(list->labels);
     free(list->starts_ns);
     free(list->ends_ns);
+    list_columns_free(&list->others);
     *list = (path_list){ 0 };
 }
 
@@ -88,18 +89,6 @@ static bool add_row(const reading *from, const char *path, const char *label, co
         !read_seconds(from, from->names->end, end, end_ns))
         return false;
     return !end || !*end || *end_ns > *start_ns || refuse(from, "the end is not after the start");
-}
-
-static bool refuse_column(const reading *from, const char *name)
-{
-    if (from->names->ignores_others)
-        return true;
-    char what[384];
-    snprintf(what, sizeof what,
-             "\"%.200s\" is neither the path, the label, the start nor the end, and an index keeps no other column: "
-             "remove it, or name it with --label-column, --start-column or --end-column",
-             name);
-    return refuse(from, what);
 }
 
 static char *read_text(const char *file, char problem[512])
@@ -195,12 +184,20 @@ static bool add_cells(const reading *from, char *const cells[], int num_cells, c
     return add_row(from, texts[PATH], texts[LABEL], texts[START], texts[END]);
 }
 
+static bool is_other(const int columns[NUM_NAMES], int column)
+{
+    for (int i = 0; i < NUM_NAMES; i++)
+        if (columns[i] == column)
+            return false;
+    return true;
+}
+
 static bool read_csv(reading *from, char separator)
 {
     const char *const names[NUM_NAMES] = { from->names->path, from->names->label, from->names->start,
                                            from->names->end };
     int columns[NUM_NAMES];
-    char *cells[MAX_COLUMNS];
+    char *cells[MAX_COLUMNS], *header[MAX_COLUMNS];
     char what[256];
     from->line = 1;
     int num_columns = next_row(from, separator, cells);
@@ -210,13 +207,13 @@ static bool read_csv(reading *from, char separator)
         columns[i] = find_column(cells, num_columns, names[i]);
     if (columns[PATH] < 0) {
         snprintf(what, sizeof what, "no column \"%s\"%s", from->names->path,
-                 from->names->ignores_others ? "" : "; name the right one with --path-column");
+                 from->names->is_fixed ? "" : "; name the right one with --path-column");
         return refuse(from, what);
     }
+    memcpy(header, cells, sizeof header);
     for (int i = 0; i < num_columns; i++)
-        if (i != columns[PATH] && i != columns[LABEL] && i != columns[START] && i != columns[END] &&
-            !refuse_column(from, cells[i]))
-            return false;
+        if (!*header[i] || find_column(header, i, header[i]) >= 0)
+            return refuse(from, *header[i] ? "two columns have the same name" : "a column has no name");
     while (*from->next) {
         size_t line = next_line;
         from->line = line;
@@ -231,14 +228,31 @@ static bool read_csv(reading *from, char separator)
             return refuse(from, "more cells than columns");
         if (!add_cells(from, cells, num_cells, columns))
             return false;
+        for (int i = 0; i < num_columns; i++)
+            if (is_other(columns, i))
+                list_columns_put(&from->list->others, header[i], from->list->num_paths - 1,
+                                 i < num_cells ? cells[i] : NULL, false);
     }
     return true;
 }
 
 /* ---- JSON: SQLite reads it ------------------------------------------------------------------------------------- */
 
+/* The user's keys of an object. */
+static void add_keys(const reading *from, sqlite3_stmt *keys, const char *object)
+{
+    sqlite3_bind_text(keys, 1, object, -1, SQLITE_TRANSIENT);
+    while (sqlite3_step(keys) == SQLITE_ROW) {
+        const char *type = (const char *)sqlite3_column_text(keys, 2);
+        bool is_word = strcmp(type, "text") == 0 || strcmp(type, "object") == 0 || strcmp(type, "array") == 0;
+        list_columns_put(&from->list->others, (const char *)sqlite3_column_text(keys, 0), from->list->num_paths - 1,
+                         (const char *)sqlite3_column_text(keys, 1), is_word);
+    }
+    sqlite3_reset(keys);
+}
+
 /* An array of objects or strings. */
-static bool read_array(const reading *from, sqlite3_stmt *each, const char *json)
+static bool read_array(const reading *from, sqlite3_stmt *each, sqlite3_stmt *keys, const char *json)
 {
     int code;
     sqlite3_bind_text(each, 1, json, -1, SQLITE_STATIC);
@@ -246,52 +260,59 @@ static bool read_array(const reading *from, sqlite3_stmt *each, const char *json
         const char *path = (const char *)sqlite3_column_text(each, 0);
         if (!path)
             return refuse(from, "an element has no path: name its key with --path-column");
-        if (sqlite3_column_type(each, 4) != SQLITE_NULL &&
-            !refuse_column(from, (const char *)sqlite3_column_text(each, 4)))
-            return false;
         if (!add_row(from, path, (const char *)sqlite3_column_text(each, 1),
                      (const char *)sqlite3_column_text(each, 2), (const char *)sqlite3_column_text(each, 3)))
             return false;
+        add_keys(from, keys, (const char *)sqlite3_column_text(each, 4));
     }
     sqlite3_reset(each);
     return code == SQLITE_DONE || refuse(from, "not a JSON array of objects or strings");
 }
 
-static bool read_json_lines(reading *from, sqlite3_stmt *each)
+static bool read_json_lines(reading *from, sqlite3_stmt *each, sqlite3_stmt *keys)
 {
     bool is_read = true;
     for (char *line; is_read && (line = strsep(&from->next, "\n"));) {
         char *array = line[strspn(line, " \t\r")] ? sqlite3_mprintf("[%s]", line) : NULL;
         from->line++;
-        is_read = !array || read_array(from, each, array);
+        is_read = !array || read_array(from, each, keys, array);
         sqlite3_free(array);
     }
     return is_read;
 }
 
+static void bind_names(sqlite3_stmt *statement, const path_list_names *names)
+{
+    sqlite3_bind_text(statement, 2, names->path, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 3, names->label, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 4, names->start, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 5, names->end, -1, SQLITE_STATIC);
+}
+
 static bool read_json(reading *from, bool is_lines)
 {
     sqlite3 *db = NULL;
-    sqlite3_stmt *each = NULL;
+    sqlite3_stmt *each = NULL, *keys = NULL;
     static const char sql[] =
         "WITH row(type, value, key) AS (SELECT type, CASE type WHEN 'object' THEN value ELSE '{}' END,"
         " CASE type WHEN 'text' THEN value END FROM json_each(?1))"
         " SELECT coalesce(key, json_extract(value, '$.\"' || ?2 || '\"')), json_extract(value, '$.\"' || ?3 || '\"'),"
         " json_extract(value, '$.\"' || ?4 || '\"'), json_extract(value, '$.\"' || ?5 || '\"'),"
-        " (SELECT item.key FROM json_each(row.value) AS item WHERE item.key NOT IN (?2, ?3, ?4, ?5) LIMIT 1) FROM "
-        "row";
-    bool is_read =
-        sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &each, NULL) == SQLITE_OK;
+        " value FROM row";
+    static const char keys_sql[] =
+        "SELECT key, value, type FROM json_each(?1) WHERE key <> '' AND key NOT IN (?2, ?3, ?4, ?5)";
+    bool is_read = sqlite3_open(":memory:", &db) == SQLITE_OK &&
+                   sqlite3_prepare_v2(db, sql, -1, &each, NULL) == SQLITE_OK &&
+                   sqlite3_prepare_v2(db, keys_sql, -1, &keys, NULL) == SQLITE_OK;
     if (is_read) {
-        sqlite3_bind_text(each, 2, from->names->path, -1, SQLITE_STATIC);
-        sqlite3_bind_text(each, 3, from->names->label, -1, SQLITE_STATIC);
-        sqlite3_bind_text(each, 4, from->names->start, -1, SQLITE_STATIC);
-        sqlite3_bind_text(each, 5, from->names->end, -1, SQLITE_STATIC);
-        is_read = is_lines ? read_json_lines(from, each) : read_array(from, each, from->next);
+        bind_names(each, from->names);
+        bind_names(keys, from->names);
+        is_read = is_lines ? read_json_lines(from, each, keys) : read_array(from, each, keys, from->next);
     } else {
         refuse(from, "SQLite was built without JSON");
     }
     sqlite3_finalize(each);
+    sqlite3_finalize(keys);
     sqlite3_close(db);
     return is_read;
 }
@@ -354,6 +375,7 @@ bool path_list_read_text(char *text, const char *file, const path_list_names *na
     else
         is_read = read_lines(&from);
     from.line = 0;
+    list_columns_end(&list->others, list->num_paths);
     return is_read && (list->num_paths > 0 || refuse(&from, "no path in it"));
 }
 

@@ -6,23 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/cli/list_columns.h"
+
 typedef struct path_list {
     char **paths;
     char **labels;                /* of each path; NULL = none */
     int64_t *starts_ns, *ends_ns; /* of each path; 0 = those of the file */
     size_t num_paths;
+    list_columns others; /* of the user's */
 } path_list;
 
 /* The names of the columns, or keys. */
 typedef struct path_list_names {
     const char *path, *label, *start, *end; /* start and end are in seconds */
-    bool ignores_others;                    /* other columns and keys are not refused */
+    bool is_fixed;                          /* there are no options to name others */
 } path_list_names;
 
 /*
  * Reads a file: .csv, .tsv, .json (an array of objects or strings), .jsonl; any other has one path per line, unless its first
  * line is a header of CSV. Relative
- * paths are relative to the file's folder. A file may be in several rows. Any other column or key is refused by name.
+ * paths are relative to the file's folder. A file may be in several rows. Any other column or key is one of the user's.
  * False: *problem says why. Free the list in any case.
  */
 bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512]);

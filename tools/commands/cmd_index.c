@@ -103,6 +103,8 @@ static bool show_progress(void *self, const weir_dataset_progress *progress)
 static void tell_result(const char *db_path, const weir_dataset_progress *progress)
 {
     uint64_t num_files = progress->num_indexed + progress->num_unchanged;
+    if (progress->num_clips > num_files)
+        fprintf(stderr, "%s: %" PRIu64 " clips\n", db_path, progress->num_clips);
     fprintf(stderr,
             "%s: %" PRIu64 " file%s: %" PRIu64 " read, %" PRIu64 " unchanged, %" PRIu64
             " broken among those read, %" PRIu64 " removed\n",
@@ -159,13 +161,13 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
 
 /* ---- questions ------------------------------------------------------------------------------------------------- */
 
-enum { MAX_COLUMNS = 16 };
+enum { NUM_OWN = 16, MAX_COLUMNS = NUM_OWN + 200, MAX_NAME = 128 }; /* those of the index, and the user's */
 
 typedef struct answer {
     const tool_call *call;
     table *t;
     table_column columns[MAX_COLUMNS];
-    char names[MAX_COLUMNS][32];
+    char names[MAX_COLUMNS][MAX_NAME];
 } answer;
 
 static table_kind kind_of(const weir_dataset_cell *cell)
@@ -187,7 +189,10 @@ static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_c
 {
     for (size_t i = 0; i < num_cells; i++) {
         snprintf(to->names[i], sizeof to->names[i], "%s", cells[i].name);
-        to->columns[i] = (table_column){ to->names[i], to->names[i], kind_of(&cells[i]) };
+        table_kind kind = i < NUM_OWN                       ? kind_of(&cells[i])
+                          : cells[i].kind == WEIR_CELL_TEXT ? TABLE_WORDS
+                                                            : TABLE_VALUE;
+        to->columns[i] = (table_column){ to->names[i], to->names[i], kind };
     }
     to->t = table_begin(stdout, tool_format(to->call), to->columns, num_cells);
 }
@@ -219,7 +224,7 @@ static int put_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
             put_words(to->t, cell->text, strcmp(cell->name, "message") != 0);
         else if (to->columns[i].kind == TABLE_TRUTH)
             table_truth(to->t, cell->integer);
-        else if (to->columns[i].kind == TABLE_COUNT)
+        else if (to->columns[i].kind == TABLE_COUNT || (i >= NUM_OWN && cell->kind == WEIR_CELL_INTEGER))
             table_count(to->t, cell->integer);
         else
             table_number(to->t, cell->kind == WEIR_CELL_REAL ? cell->real : (double)cell->integer);
@@ -302,6 +307,8 @@ static int build_from_paths(const tool_call *call, const char *db_path)
         .num_paths = list.num_paths,
         .starts_ns = list.starts_ns,
         .ends_ns = list.ends_ns,
+        .columns = list.others.columns,
+        .num_columns = list.others.num,
     };
     int exit_status = is_read ? build(call, db_path, &options) : tool_refuse(call, "%s", problem);
     path_list_free(&list);
@@ -341,23 +348,25 @@ const tool_command tool_index = {
     .min_words = 1,
     .max_words = -1,
     .summary = TOOL_INDEX_SUMMARY,
-    .help =
-        "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
-        "size and modification time are not read again; nor are URLs whose server sends the same ETag or date. "
-        "Files that no longer exist are removed from the index. "
-        "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
-        "name, or its label in the list.\n\n"
-        "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
-        "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
-        "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
-        "per line. Relative paths are relative to the folder of the list. Each row is a clip, also if several "
-        "rows name the same file. start and end, in seconds, are stored, and only that part is decoded. Other "
-        "columns are refused. A URL is the same clip with any signature. Its secrets are not stored, so a program "
-        "that opens the index must pass the list again (weir_dataset_options.paths).\n\n"
-        "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
-        "SQLite file; for other queries, use its table clip.\n\n"
-        "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
-        "reading the whole file.",
+    .help = "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
+            "size and modification time are not read again; nor are URLs whose server sends the same ETag or date. "
+            "Files that no longer exist are removed from the index. "
+            "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
+            "name, or its label in the list.\n\n"
+            "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
+            "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
+            "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
+            "per line. Relative paths are relative to the folder of the list. Columns (or keys) with other names "
+            "than path, label, start "
+            "and end are yours: --where can use them, and each clip has its values in a batch. Each row is a clip, "
+            "also if several "
+            "rows name the same file. start and end, in seconds, are stored, and only that part is decoded. "
+            "A URL is the same clip with any signature. Its secrets are not stored, so a program "
+            "that opens the index must pass the list again (weir_dataset_options.paths).\n\n"
+            "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
+            "SQLite file; for other queries, use its table clip.\n\n"
+            "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
+            "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index clips.csv --label-column class\n"
                 "weir index /data/shards --tar -o shards.weir\n"

@@ -108,8 +108,12 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
     return RECORD_DONE;
 }
 
-static void add_part(record_inputs *inputs, const char *path, uint64_t occurrence, int64_t start_ns, int64_t end_ns)
+/* row: of a table; 0 if there is none. */
+static void add_part(record_inputs *inputs, const char *path, uint64_t occurrence, int64_t start_ns, int64_t end_ns,
+                     size_t row)
 {
+    inputs->rows = memory_grow(inputs->rows, inputs->num_paths, sizeof *inputs->rows);
+    inputs->rows[inputs->num_paths] = row;
     inputs->starts_ns = memory_grow(inputs->starts_ns, inputs->num_paths, sizeof *inputs->starts_ns);
     inputs->ends_ns = memory_grow(inputs->ends_ns, inputs->num_paths, sizeof *inputs->ends_ns);
     inputs->starts_ns[inputs->num_paths] = start_ns;
@@ -123,7 +127,7 @@ static void add_part(record_inputs *inputs, const char *path, uint64_t occurrenc
 
 static void add_path(record_inputs *inputs, const char *path, uint64_t occurrence)
 {
-    add_part(inputs, path, occurrence, 0, 0);
+    add_part(inputs, path, occurrence, 0, 0, 0);
 }
 
 /* Terminates each line with NUL, and adds those that are not empty. */
@@ -145,24 +149,25 @@ static int add_rows(const record_settings *settings, record_inputs *inputs, cons
     if (!path_list_read_text(inputs->list, settings->list_path, names, &inputs->clips, problem))
         return record_refuse(settings, "--list: %s", problem);
     for (size_t i = 0; i < inputs->clips.num_paths; i++)
-        add_part(inputs, inputs->clips.paths[i], 0, inputs->clips.starts_ns[i], inputs->clips.ends_ns[i]);
-    if (!inputs->has_parts)
-        return RECORD_DONE;
-    const char *other = settings->tar         ? "--tar"
-                        : settings->images    ? "--images"
-                        : settings->audio     ? "--audio"
-                        : inputs->num_folders ? "a folder"
-                                              : NULL;
+        add_part(inputs, inputs->clips.paths[i], 0, inputs->clips.starts_ns[i], inputs->clips.ends_ns[i], i);
+    bool has_columns = inputs->clips.others.num > 0;
+    const char *other = !inputs->has_parts && !has_columns      ? NULL
+                        : settings->tar                         ? "--tar"
+                        : inputs->num_folders                   ? "a folder"
+                        : inputs->has_parts && settings->images ? "--images"
+                        : inputs->has_parts && settings->audio  ? "--audio"
+                                                                : NULL;
     if (other)
-        return record_refuse(settings, "--list: %s: its rows have starts or ends, which cannot be combined with %s",
-                             settings->list_path, other);
+        return record_refuse(settings, "--list: %s: its rows have %s, which cannot be combined with %s",
+                             settings->list_path, inputs->has_parts ? "starts or ends" : "columns of their own",
+                             other);
     return RECORD_DONE;
 }
 
 static int add_list(const record_settings *settings, record_inputs *inputs)
 {
     static const path_list_names names = {
-        .path = "path", .label = "label", .start = "start", .end = "end", .ignores_others = true
+        .path = "path", .label = "label", .start = "start", .end = "end", .is_fixed = true
     };
     if (inputs->list && path_list_has_columns(inputs->list, settings->list_path, &names))
         return add_rows(settings, inputs, &names);
@@ -239,6 +244,41 @@ static void count_names(record_inputs *inputs)
     }
 }
 
+/* The user's columns of the share's paths. */
+static void choose_columns(record_inputs *inputs)
+{
+    const list_columns *others = &inputs->clips.others;
+    if (others->num == 0)
+        return;
+    inputs->columns = memory_get(others->num, sizeof *inputs->columns);
+    for (size_t i = 0; i < others->num; i++) {
+        const weir_column *from = &others->columns[i];
+        uint8_t *is_there = memory_get(inputs->num_paths, sizeof *is_there);
+        int64_t *integers = memory_get(inputs->num_paths, sizeof *integers);
+        double *reals = memory_get(inputs->num_paths, sizeof *reals);
+        const char **texts = memory_get(inputs->num_paths, sizeof *texts);
+        for (size_t j = 0; j < inputs->num_paths; j++) {
+            size_t row = inputs->rows[j];
+            is_there[j] = from->is_there[row];
+            integers[j] = from->integers[row];
+            reals[j] = from->reals[row];
+            texts[j] = from->texts[row];
+        }
+        inputs->columns[i] = (weir_column){ from->name, from->kind, is_there, integers, reals, texts };
+    }
+}
+
+static void free_columns(record_inputs *inputs)
+{
+    for (size_t i = 0; inputs->columns && i < inputs->clips.others.num; i++) {
+        free((void *)(uintptr_t)inputs->columns[i].is_there);
+        free((void *)(uintptr_t)inputs->columns[i].integers);
+        free((void *)(uintptr_t)inputs->columns[i].reals);
+        free((void *)(uintptr_t)inputs->columns[i].texts);
+    }
+    free(inputs->columns);
+}
+
 /* From here on the inputs are those of the share. */
 static void select_share(record_inputs *inputs)
 {
@@ -246,6 +286,8 @@ static void select_share(record_inputs *inputs)
     inputs->all_paths = inputs->paths;
     inputs->all_occurrences = inputs->occurrences;
     int64_t *starts_ns = inputs->starts_ns, *ends_ns = inputs->ends_ns;
+    size_t *rows = inputs->rows;
+    inputs->rows = NULL;
     inputs->paths = NULL;
     inputs->occurrences = NULL;
     inputs->starts_ns = NULL;
@@ -257,9 +299,11 @@ static void select_share(record_inputs *inputs)
     count_names(inputs);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->all_occurrences[i]))
-            add_part(inputs, inputs->all_paths[i], inputs->all_occurrences[i], starts_ns[i], ends_ns[i]);
+            add_part(inputs, inputs->all_paths[i], inputs->all_occurrences[i], starts_ns[i], ends_ns[i], rows[i]);
     free(starts_ns);
     free(ends_ns);
+    free(rows);
+    choose_columns(inputs);
     for (size_t i = 0; i < inputs->num_folders; i++) {
         /* check_folders() has refused inputs that are empty together */
         inputs->folders[i].may_be_empty = inputs->num_folders > 1 || inputs->num_all_paths > 0;
@@ -328,6 +372,8 @@ void record_inputs_free(record_inputs *inputs)
     record_ended_free(&inputs->share.ended);
     free(inputs->list);
     free(inputs->starts_ns);
+    free(inputs->rows);
+    free_columns(inputs);
     free(inputs->ends_ns);
     path_list_free(&inputs->clips);
     *inputs = (record_inputs){ 0 };

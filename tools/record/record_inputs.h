@@ -38,8 +38,10 @@ typedef struct record_inputs {
     uint64_t *occurrences; /* of each of these: its number among those of all_paths with the same identity */
     int64_t *starts_ns;    /* of each: its part of the file, as weir_list_config has it */
     int64_t *ends_ns;
+    size_t *rows; /* of each: that of `clips` */
     size_t num_paths;
     bool has_parts;         /* a start or end is given */
+    weir_column *columns;   /* of the paths: the user's, as `clips` has them; NULL = none */
     const char **all_paths; /* of all processes */
     uint64_t *all_occurrences;
     size_t num_all_paths;

@@ -115,6 +115,8 @@ static void add_sources(const record_settings *settings, const record_inputs *in
             .occurrences = inputs->occurrences,
             .starts_ns = inputs->has_parts ? inputs->starts_ns : NULL,
             .ends_ns = inputs->has_parts ? inputs->ends_ns : NULL,
+            .columns = inputs->columns,
+            .num_columns = inputs->columns ? inputs->clips.others.num : 0,
         };
         if (rounds)
             record_rounds_source_list(builder, &list, rounds, &options);
