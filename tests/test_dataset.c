@@ -392,10 +392,10 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
         clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
     const char *paths[] = { longer, clip, longer, longer };
     const char *labels[] = { "run", "walk", "jump", NULL };
-    int64_t starts_ns[] = { 2 * WEIR_SECOND, 0, 0, 500000000 }, ends_ns[] = { 0, 0, 0, 1500000000 };
-    weir_dataset_build_options options = {
-        .paths = paths, .labels = labels, .num_paths = 4, .starts_ns = starts_ns, .ends_ns = ends_ns
+    weir_clip_part parts[] = {
+        { .start_ns = 2 * WEIR_SECOND }, { 0 }, { 0 }, { .start_ns = 500000000, .end_ns = 1500000000 }
     };
+    weir_dataset_build_options options = { .paths = paths, .labels = labels, .num_paths = 4, .parts = parts };
     weir_dataset_progress progress = build_with(index, &options);
     assert_int_equal(progress.num_indexed, 2); /* files */
     assert_int_equal(progress.num_total, 2);
@@ -416,8 +416,8 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
         weir_entry *entry = entry_of(dataset, i);
         assert_string_equal(entry->path, wanted[i].path);
         assert_int_equal(entry->class_id, wanted[i].class_id);
-        assert_int_equal(entry->start_ns, wanted[i].start_ns);
-        assert_int_equal(entry->end_ns, wanted[i].end_ns);
+        assert_int_equal(entry->part.start_ns, wanted[i].start_ns);
+        assert_int_equal(entry->part.end_ns, wanted[i].end_ns);
         assert_int_equal(entry->occurrence, wanted[i].occurrence);
         assert_non_null(entry->packets);
         weir_entry_free(entry);
@@ -426,7 +426,7 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
 
     paths[2] = clip; /* the list is edited: one row less of a file, one more of the other; and a start */
     assert_int_equal(build_with(index, &options).num_removed, 1);
-    starts_ns[1] = 100000000;
+    parts[1].start_ns = 100000000;
     assert_int_equal(build_with(index, &options).num_indexed, 1);
     dataset = open_with(index, NULL);
     assert_int_equal(weir_dataset_count(dataset), 4);
@@ -455,17 +455,19 @@ TEST_CASE(all_that_a_clip_is_is_part_of_the_fingerprint)
     const struct {
         const char *path, *label;
         int64_t start_ns, end_ns;
+        uint64_t start_frame;
     } rows[] = {
-        { clip, "a", 0, 0 },
-        { copy, "a", 0, 0 },
-        { clip, "b", 0, 0 },
-        { clip, "", 0, 0 },
-        { clip, "a", 100 * WEIR_MILLISECOND, 0 },
-        { clip, "a", 200 * WEIR_MILLISECOND, 0 },
-        { clip, "a", 0, 200 * WEIR_MILLISECOND },
-        { clip, "a", 0, 300 * WEIR_MILLISECOND },
-        { clip, "a", 100 * WEIR_MILLISECOND, 300 * WEIR_MILLISECOND },
-        { longer, "a", 0, 0 },
+        { clip, "a", 0, 0, 0 },
+        { copy, "a", 0, 0, 0 },
+        { clip, "b", 0, 0, 0 },
+        { clip, "", 0, 0, 0 },
+        { clip, "a", 100 * WEIR_MILLISECOND, 0, 0 },
+        { clip, "a", 200 * WEIR_MILLISECOND, 0, 0 },
+        { clip, "a", 0, 200 * WEIR_MILLISECOND, 0 },
+        { clip, "a", 0, 300 * WEIR_MILLISECOND, 0 },
+        { clip, "a", 100 * WEIR_MILLISECOND, 300 * WEIR_MILLISECOND, 0 },
+        { longer, "a", 0, 0, 0 },
+        { clip, "a", 0, 0, 3 },
     };
     enum { NUM_KINDS = sizeof rows / sizeof rows[0] };
     uint64_t fingerprints[2 * NUM_KINDS + 1];
@@ -474,9 +476,10 @@ TEST_CASE(all_that_a_clip_is_is_part_of_the_fingerprint)
          i++) { /* of an index that is changed; the row is the first or the second one */
         const char *paths[] = { rows[i / 2].path, clip };
         const char *labels[] = { rows[i / 2].label, "z" };
-        const int64_t starts_ns[] = { rows[i / 2].start_ns, 0 }, ends_ns[] = { rows[i / 2].end_ns, 0 };
+        const weir_clip_part parts[] = { { rows[i / 2].start_ns, rows[i / 2].end_ns, rows[i / 2].start_frame, 0 },
+                                         { 0 } };
         weir_dataset_build_options options = {
-            .paths = paths, .labels = labels, .num_paths = 1 + i % 2, .starts_ns = starts_ns, .ends_ns = ends_ns
+            .paths = paths, .labels = labels, .num_paths = 1 + i % 2, .parts = parts
         };
         build_with(index, &options);
         fingerprints[num] = fingerprint_of_index(index, NULL);
@@ -515,6 +518,8 @@ TEST_CASE(each_column_that_a_build_compares_counts)
         { "clip SET start = start + 0.25", 1, 0 },
         { "clip SET end = end + 0.25", 1, 0 },
         { "clip SET end = NULL", 1, 0 },
+        { "clip SET start_frame = 2", 1, 0 },
+        { "clip SET end_frame = 2", 1, 0 },
         { "clip SET status = -5000", 1, 0 },
         { "clip SET occurrence = 1", 1, 1 },
         { "clip SET identity = 'other'", 1, 1 },
@@ -526,10 +531,8 @@ TEST_CASE(each_column_that_a_build_compares_counts)
     const char *index = clips_path("compared.weir"), *label = "one";
     const char *clip =
         clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
-    const int64_t start_ns = 250 * WEIR_MILLISECOND, end_ns = 500 * WEIR_MILLISECOND;
-    const weir_dataset_build_options options = {
-        .paths = &clip, .labels = &label, .num_paths = 1, .starts_ns = &start_ns, .ends_ns = &end_ns
-    };
+    const weir_clip_part part = { .start_ns = 250 * WEIR_MILLISECOND, .end_ns = 500 * WEIR_MILLISECOND };
+    const weir_dataset_build_options options = { .paths = &clip, .labels = &label, .num_paths = 1, .parts = &part };
     build_with(index, &options);
     uint64_t fingerprint = fingerprint_of_index(index, NULL);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
@@ -973,7 +976,8 @@ TEST_CASE(batches_have_the_columns_of_the_list)
     const char *index = clips_path("columns.weir");
     const char *clip = clips_make("own.mp4", "-f lavfi -i testsrc2=s=64x48:r=10:d=1 -c:v mpeg4 -pix_fmt yuv420p");
     const char *paths[] = { clip, clip, clip };
-    const int64_t starts_ns[] = { 0, 200000000, 400000000 }, counts[] = { 7, 0, INT64_MAX };
+    const weir_clip_part parts[] = { { 0 }, { .start_ns = 200000000 }, { .start_frame = 4 } };
+    const int64_t counts[] = { 7, 0, INT64_MAX };
     const double scores[] = { 0.5, -1e300, 0 };
     const char *const texts[] = { "a \"b\"", "", NULL };
     const uint8_t some[] = { 1, 1, 0 };
@@ -983,7 +987,7 @@ TEST_CASE(batches_have_the_columns_of_the_list)
         { .name = "note", .kind = WEIR_COLUMN_TEXT, .is_there = some, .texts = texts },
     };
     weir_dataset_build_options options = {
-        .paths = paths, .num_paths = 3, .starts_ns = starts_ns, .columns = columns, .num_columns = 3
+        .paths = paths, .num_paths = 3, .parts = parts, .columns = columns, .num_columns = 3
     };
     weir_dataset_progress progress;
     weir_error error = { 0 };
@@ -1102,9 +1106,11 @@ TEST_CASE(start_and_end_of_a_clip_are_not_ignored)
     const char *longer =
         clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
     const char *paths[] = { longer, longer, longer, longer };
-    int64_t starts_ns[] = { 0, 2 * WEIR_SECOND, 500000000, 0 }, ends_ns[] = { 0, 0, 1500000000, 300000000 };
-    build_with(index, &(weir_dataset_build_options){
-                          .paths = paths, .num_paths = 4, .starts_ns = starts_ns, .ends_ns = ends_ns });
+    weir_clip_part parts[] = { { 0 },
+                               { .start_ns = 2 * WEIR_SECOND },
+                               { .start_ns = 500000000, .end_ns = 1500000000 },
+                               { .end_ns = 300000000 } };
+    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 4, .parts = parts });
     const struct {
         weir_sampling sampling;
         uint64_t counts[4];
@@ -1126,6 +1132,40 @@ TEST_CASE(start_and_end_of_a_clip_are_not_ignored)
     }
     assert_int_equal(failure.status, WEIR_EUNSUPPORTED);
     assert_non_null(strstr(failure.message, "explicit indices or times"));
+}
+
+/* The same in frames: numbers of the sampling's window count from the first frame of the part. */
+TEST_CASE(parts_in_frames_are_decoded)
+{
+    const char *index = clips_path("frames.weir");
+    const char *longer =
+        clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *paths[] = { longer, longer, longer, longer };
+    weir_clip_part parts[] = {
+        { .start_frame = 20 }, { .start_frame = 5, .end_frame = 15 }, { .end_frame = 3 }, { 0 }
+    };
+    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 4, .parts = parts });
+    const struct {
+        weir_sampling sampling;
+        uint64_t counts[4];
+    } wanted[] = {
+        { { 0 }, { 10, 10, 3, 30 } },
+        { { .count = 4 }, { 4, 4, 3, 4 } },
+        { { .start_frame = 1, .end_frame = 7 }, { 6, 6, 2, 6 } },
+        { { .what = WEIR_SAMPLE_EVERY, .every = 4 }, { 3, 3, 1, 8 } },
+        { { .start_frame = 4 }, { 6, 6, 0, 26 } },
+        { { .what = WEIR_SAMPLE_CLIPS, .count = 6, .clip_short = WEIR_SHORT_FAIL }, { 6, 6, 0, 6 } },
+        { { .start_ns = 100000000 }, { 0, 0, 0, 29 } },
+    };
+    weir_error failure;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        uint64_t counts[4];
+        count_frames_of(index, wanted[i].sampling, counts, &failure);
+        for (int j = 0; j < 4; j++)
+            assert_int_equal(counts[j], wanted[i].counts[j]);
+    }
+    assert_int_equal(failure.status, WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(failure.message, "cannot be in time"));
 }
 
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

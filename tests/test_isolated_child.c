@@ -244,8 +244,10 @@ static const number_limit limits[] = {
     { &weir__entry_rules, "archive_length", 0, UINT64_MAX },
     { &weir__entry_rules, "offset", INT64_MIN, INT64_MAX },
     { &weir__entry_rules, "stands_in", 0, 1 },
-    { &weir__entry_rules, "start_ns", INT64_MIN, INT64_MAX },
-    { &weir__entry_rules, "end_ns", INT64_MIN, INT64_MAX },
+    { &weir__part_rules, "start_ns", INT64_MIN, INT64_MAX },
+    { &weir__part_rules, "end_ns", INT64_MIN, INT64_MAX },
+    { &weir__part_rules, "start_frame", 0, UINT64_MAX },
+    { &weir__part_rules, "end_frame", 0, UINT64_MAX },
     { &weir__entry_rules, "occurrence", 0, UINT64_MAX },
     /* of frames and of audio */
     { &weir__cost_rules, "width", 0, INT32_MAX },

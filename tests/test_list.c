@@ -70,18 +70,14 @@ TEST_CASE(a_null_among_the_paths_is_refused)
 TEST_CASE(a_list_with_parts_gives_entries)
 {
     const char *paths[] = { "a", "b", "a" };
-    int64_t starts_ns[] = { 0, 5, 7 }, ends_ns[] = { 3, 0, 9 };
-    for (int given = 1; given < 4; given++) {
+    weir_clip_part parts[] = { { .end_ns = 3 }, { .start_ns = 5 }, { .start_frame = 7, .end_frame = 9 } };
+    for (int given = 1; given < 3; given++) {
         weir_pipeline *pipeline;
         weir_item item;
-        weir_list_config config = { .paths = paths,
-                                    .num_paths = 3,
-                                    .starts_ns = given & 1 ? starts_ns : NULL,
-                                    .ends_ns = given & 2 ? ends_ns : NULL };
-        if (given == 1)
-            starts_ns[0] = 4;
+        weir_list_config config = { .paths = paths, .num_paths = 3, .parts = parts };
+        parts[0].end_ns = given;
         assert_int_equal(build(&config, &pipeline), WEIR_OK);
-        starts_ns[0] = 0; /* they were copied */
+        parts[0].end_ns = 3; /* they were copied */
         for (uint64_t i = 0; i < 3; i++) {
             assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
             assert_string_equal(item.type, WEIR_TYPE_ENTRY);
@@ -90,8 +86,9 @@ TEST_CASE(a_list_with_parts_gives_entries)
             assert_string_equal(item.label, paths[i]);
             assert_int_equal(entry->number, i);
             assert_int_equal(entry->occurrence, i == 2);
-            assert_int_equal(entry->start_ns, !(given & 1) ? 0 : i == 0 ? (given == 1 ? 4 : 0) : starts_ns[i]);
-            assert_int_equal(entry->end_ns, given & 2 ? ends_ns[i] : 0);
+            weir_clip_part wanted = parts[i];
+            wanted.end_ns = i == 0 ? given : wanted.end_ns;
+            assert_memory_equal(&entry->part, &wanted, sizeof wanted);
             weir_item_release(&item);
         }
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
@@ -102,12 +99,11 @@ TEST_CASE(a_list_with_parts_gives_entries)
 TEST_CASE(parts_that_are_none_are_refused)
 {
     const char *paths[] = { "a" };
-    static const int64_t wrong[][2] = { { -1, 0 }, { 0, -1 }, { 3, 3 }, { 4, 3 } };
+    static const weir_clip_part wrong[] = { { -1, 0, 0, 0 }, { 0, -1, 0, 0 }, { 3, 3, 0, 0 }, { 4, 3, 0, 0 },
+                                            { 0, 0, 3, 3 },  { 0, 0, 4, 3 },  { 1, 0, 1, 0 }, { 0, 1, 0, 1 } };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         weir_pipeline *pipeline;
-        weir_list_config config = {
-            .paths = paths, .num_paths = 1, .starts_ns = &wrong[i][0], .ends_ns = &wrong[i][1]
-        };
+        weir_list_config config = { .paths = paths, .num_paths = 1, .parts = &wrong[i] };
         assert_int_equal(build(&config, &pipeline), WEIR_EINVAL);
         assert_null(pipeline);
     }

@@ -181,6 +181,15 @@ TEST_CASE(each_row_of_a_list_is_kept)
     assert_done(RUN("rows.json", "-o", "rowsjson.weir"), "", "1 file: 1 read");
     assert_done(RUN("rowsjson.weir", "--list", "clips", "--csv"), "\n0,clips/run/a.mp4,,,1.5,", "");
     assert_done(RUN("rowsjson.weir", "--list", "clips", "--csv"), "\n2,clips/run/a.mp4,,1,,", "");
+    put_file("rowsf.csv",
+             "path,start_frame,end_frame\nclips/run/a.mp4,3,9\nclips/run/a.mp4,,4\nclips/run/a.mp4,7,\n");
+    assert_done(RUN("rowsf.csv"), "", "3 clips");
+    assert_done(RUN("rowsf.weir", "--list", "clips", "--csv", "--where", "end_frame - start_frame = 6"), ",3,9,", "");
+    assert_done(RUN("rowsf.weir", "--list", "clips", "--csv"), "\n2,clips/run/a.mp4,,,,7,,", "");
+    put_file("rowsb.csv", "path,start,end_frame\nclips/run/a.mp4,3,9\n");
+    assert_refused(RUN("rowsb.csv"), 2, "a start or end in seconds and in frames");
+    put_file("rowsc.csv", "path,start_frame\nclips/run/a.mp4,-1\n");
+    assert_refused(RUN("rowsc.csv"), 2, "\"start_frame\" is \"-1\", not the number of a frame");
     assert_done(RUN("rows.txt", "-o", "rowstxt.weir"), "", "1 file: 1 read");
     assert_done(RUN("rowstxt.weir", "--csv"), "\n2,0,0,0,40,4,", "");
 }
@@ -348,7 +357,12 @@ TEST_CASE(lists_of_any_bytes_are_read_or_refused)
         path_list list;
         char problem[512] = "";
         if (!path_list_read(path,
-                            &(path_list_names){ .path = "path", .label = "label", .start = "start", .end = "end" },
+                            &(path_list_names){ .path = "path",
+                                                .label = "label",
+                                                .start = "start",
+                                                .end = "end",
+                                                .start_frame = "first",
+                                                .end_frame = "behind" },
                             &list, problem))
             assert_string_not_equal(problem, "");
         path_list_free(&list);

@@ -24,7 +24,7 @@ typedef struct listed_row {
     const char *path;     /* the address */
     const char *identity; /* of it; may be the same text */
     const char *label;    /* "" = none */
-    int64_t start_ns, end_ns;
+    weir_clip_part part;
     size_t place; /* in the list */
 } listed_row;
 

@@ -30,8 +30,9 @@ int weir__build_prepare(index_build *self)
         "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
         "num_keyframes,"
         " num_errors, status, library_code, message, archive_length, offset, occurrence, start, end, identity,"
-        " is_redacted, validator, num_missing) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?)"
+        " is_redacted, validator, num_missing, start_frame, end_frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (identity, occurrence) DO UPDATE SET path = excluded.path, is_redacted = excluded.is_redacted,"
         " label = excluded.label, size_bytes = excluded.size_bytes,"
         " mtime_ns = excluded.mtime_ns, codec = excluded.codec, width = excluded.width, height = excluded.height,"
@@ -39,7 +40,7 @@ int weir__build_prepare(index_build *self)
         " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
         " message = excluded.message, archive_length = excluded.archive_length, offset = excluded.offset,"
         " start = excluded.start, end = excluded.end, validator = excluded.validator,"
-        " num_missing = excluded.num_missing"
+        " num_missing = excluded.num_missing, start_frame = excluded.start_frame, end_frame = excluded.end_frame"
         /* members are probed in any order; of those with the same name the last one in the archive counts */
         " WHERE excluded.mtime_ns <> clip.mtime_ns OR excluded.offset >= clip.offset"
         " RETURNING clip_id";
@@ -54,10 +55,11 @@ int weir__build_prepare(index_build *self)
     int rc = weir__index_open_reader(self->path, &self->look.db, self->error);
     if (rc != WEIR_OK)
         return rc;
-    code = sqlite3_prepare_v2(self->look.db,
-                              "SELECT clip_id, size_bytes, mtime_ns, label, offset, status, start, end, path,"
-                              " is_redacted, validator, occurrence FROM clip WHERE identity = ?",
-                              -1, &self->look.find, NULL);
+    code =
+        sqlite3_prepare_v2(self->look.db,
+                           "SELECT clip_id, size_bytes, mtime_ns, label, offset, status, start, end, path,"
+                           " is_redacted, validator, occurrence, start_frame, end_frame FROM clip WHERE identity = ?",
+                           -1, &self->look.find, NULL);
     return code == SQLITE_OK ? WEIR_OK : fail_build(self, code, "read");
 }
 
@@ -130,6 +132,15 @@ static void bind_seconds(sqlite3_stmt *statement, int at, int64_t time_ns)
         sqlite3_bind_null(statement, at);
 }
 
+/* 0 is NULL. */
+static void bind_frame(sqlite3_stmt *statement, int at, uint64_t frame)
+{
+    if (frame)
+        sqlite3_bind_int64(statement, at, frame > INT64_MAX ? INT64_MAX : (int64_t)frame);
+    else
+        sqlite3_bind_null(statement, at);
+}
+
 /* The columns of the file. */
 static void bind_file(const index_build *self, sqlite3_stmt *statement, const weir_probe_result *result)
 {
@@ -169,8 +180,10 @@ static void bind_clip(const index_build *self, sqlite3_stmt *statement, const we
     else
         sqlite3_bind_null(statement, 2);
     sqlite3_bind_int64(statement, 17, (int64_t)occurrence);
-    bind_seconds(statement, 18, listed->start_ns);
-    bind_seconds(statement, 19, listed->end_ns);
+    bind_seconds(statement, 18, listed->part.start_ns);
+    bind_seconds(statement, 19, listed->part.end_ns);
+    bind_frame(statement, 24, listed->part.start_frame);
+    bind_frame(statement, 25, listed->part.end_frame);
     sqlite3_bind_text(statement, 20, name.identity, -1, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 21, name.is_redacted);
 }
@@ -319,7 +332,7 @@ static int note_facts(index_build *self)
     int rc = weir__user_columns_read(&columns, self->db, self->path, self->error);
     if (rc != WEIR_OK)
         return rc;
-    char *sql = sqlite3_mprintf("SELECT identity, size_bytes, label, start, end%s FROM clip"
+    char *sql = sqlite3_mprintf("SELECT identity, size_bytes, label, start, end, start_frame, end_frame%s FROM clip"
                                 " WHERE number IS NOT NULL ORDER BY number",
                                 columns.sql);
     int code = sql ? sqlite3_prepare_v2(self->db, sql, -1, &all, NULL) : SQLITE_NOMEM;

@@ -270,9 +270,9 @@ static int check_addresses(const weir_dataset *dataset, const char *condition, w
 static const char find_columns[] =
     "path, size_bytes, mtime_ns, label, (SELECT packets FROM packets JOIN clip AS first USING (clip_id)"
     " WHERE first.identity = clip.identity AND first.occurrence = 0), archive_length, offset, start, end, identity,"
-    " is_redacted, occurrence";
+    " is_redacted, occurrence, start_frame, end_frame";
 
-enum { NUM_FIND_COLUMNS = 12 };
+enum { NUM_FIND_COLUMNS = 14 };
 
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
@@ -405,6 +405,12 @@ static int64_t read_seconds(sqlite3_stmt *row, int column)
     return seconds > 0 && seconds < 9e9 ? (int64_t)(seconds * (double)WEIR_SECOND + 0.5) : 0;
 }
 
+static uint64_t read_frame(sqlite3_stmt *row, int column)
+{
+    int64_t frame = sqlite3_column_int64(row, column);
+    return frame > 0 ? (uint64_t)frame : 0;
+}
+
 static int make_path(const weir_dataset *dataset, sqlite3_stmt *row, char **path, weir_error *error)
 {
     bool is_redacted = sqlite3_column_int(row, 10) != 0;
@@ -426,8 +432,12 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
     int64_t archive_length = sqlite3_column_int64(row, 5);
     entry->archive_length = archive_length > 0 ? strlen(dataset->root) + (uint64_t)archive_length : 0;
     entry->offset = sqlite3_column_int64(row, 6);
-    entry->start_ns = read_seconds(row, 7);
-    entry->end_ns = read_seconds(row, 8);
+    entry->part = (weir_clip_part){
+        .start_ns = read_seconds(row, 7),
+        .end_ns = read_seconds(row, 8),
+        .start_frame = read_frame(row, 12),
+        .end_frame = read_frame(row, 13),
+    };
     entry->occurrence = (uint64_t)sqlite3_column_int64(row, 11);
     entry->class_id = class_of(dataset, (const char *)sqlite3_column_text(row, 3));
     const void *packets = sqlite3_column_blob(row, 4);

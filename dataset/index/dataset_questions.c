@@ -38,7 +38,8 @@ static const char *const questions[] = {
         " FROM clip WHERE (status <> 0 OR num_errors > 0 OR num_missing > 0) AND (%s) GROUP BY identity ORDER BY "
         "identity",
     [WEIR_DATASET_CLIPS] =
-        ("SELECT number, path, label, start, end, size_bytes, codec, width, height, duration, num_frames,"
+        ("SELECT number, path, label, start, end, start_frame, end_frame, size_bytes, codec, width, height, "
+         "duration, num_frames,"
          " num_keyframes, num_errors, num_missing, status, message%s FROM clip WHERE %s ORDER BY identity, "
          "occurrence"),
 };

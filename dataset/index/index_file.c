@@ -33,6 +33,8 @@ static const char schema[] =
     " label TEXT,"                   /* NULL = none */
     " start REAL,"                   /* s; NULL = the start of the file */
     " end REAL,"                     /* NULL = the end of the file */
+    " start_frame INTEGER,"          /* instead: the number of its first frame */
+    " end_frame INTEGER,"            /* and of the first one behind it */
     " size_bytes INTEGER NOT NULL,"  /* from here on, of the file. -1 = unknown */
     " mtime_ns INTEGER NOT NULL,"    /* since 1970 */
     " validator TEXT,"               /* of a URL: what its server says of its version; NULL = nothing */

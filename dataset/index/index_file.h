@@ -9,8 +9,10 @@
 
 #include <weir/status.h>
 
-/* SQL: how long a clip is, in seconds, and which part of its file it is. */
-#define WEIR__CLIP_DURATION "max(0.0, min(coalesce(end, duration), duration) - coalesce(start, 0.0))"
+/* SQL: how long a clip is, in seconds; that of a part in frames is an estimate if frames do not last equally long. */
+#define WEIR__CLIP_DURATION \
+    "max(0.0, min(coalesce(end, end_frame * duration / num_frames, duration), duration)" \
+    " - coalesce(start, start_frame * duration / num_frames, 0.0))"
 
 /* Fills *error; returns the status. db may be NULL. */
 int weir__index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);

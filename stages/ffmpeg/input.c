@@ -116,7 +116,7 @@ int weir__input_check_whole(const weir_item *item, weir_error *error)
 {
     const weir_entry *entry;
     int rc = weir__input_check(item, &entry, error);
-    if (rc != WEIR_OK || !entry || (!entry->start_ns && !entry->end_ns))
+    if (rc != WEIR_OK || !entry || weir_clip_part_is_whole(&entry->part))
         return rc;
     return weir_error_set(
         error, WEIR_EUNSUPPORTED, 0,

@@ -107,6 +107,12 @@
     FIELD(type, shared, OURS, 0, 0) \
     FIELD(type, num_views, OURS, 0, 0)
 
+#define PART_FIELDS(FIELD, type) \
+    FIELD(type, start_ns, SIGNED, INT64_MIN, INT64_MAX) \
+    FIELD(type, end_ns, SIGNED, INT64_MIN, INT64_MAX) \
+    FIELD(type, start_frame, UNSIGNED, 0, UINT64_MAX) \
+    FIELD(type, end_frame, UNSIGNED, 0, UINT64_MAX)
+
 /* To the child only. A user's entry may hold anything: the operation checks it, as it does without a child. */
 #define ENTRY_FIELDS(FIELD, type) \
     FIELD(type, path, OURS, 0, 0) \
@@ -120,8 +126,7 @@
     FIELD(type, archive_length, UNSIGNED, 0, UINT64_MAX) \
     FIELD(type, offset, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(type, stands_in, UNSIGNED, false, true) \
-    FIELD(type, start_ns, SIGNED, INT64_MIN, INT64_MAX) \
-    FIELD(type, end_ns, SIGNED, INT64_MIN, INT64_MAX) \
+    FIELD(type, part, STRUCT, &weir__part_rules, 0) \
     FIELD(type, validator, OURS, 0, 0) \
     FIELD(type, occurrence, UNSIGNED, 0, UINT64_MAX) \
     FIELD(type, values, OURS, 0, 0) /* which the child does not need */ \
@@ -132,4 +137,5 @@ DEFINE_STRUCT_RULES(weir__head_rules, isolated_head, "head", HEAD_FIELDS);
 DEFINE_STRUCT_RULES(weir__cost_rules, weir_decode_cost, "cost", COST_FIELDS);
 DEFINE_STRUCT_RULES(weir__frames_rules, weir_frames, "frames", FRAMES_FIELDS);
 DEFINE_STRUCT_RULES(weir__audio_rules, weir_audio, "audio", AUDIO_FIELDS);
+DEFINE_STRUCT_RULES(weir__part_rules, weir_clip_part, "part", PART_FIELDS);
 DEFINE_STRUCT_RULES(weir__entry_rules, weir_entry, "entry", ENTRY_FIELDS);

@@ -2,10 +2,12 @@
 #include <weir/bytes.h>
 #include <weir/files.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stages/memory/column_values.h"
+#include "stages/memory/part_check.h"
 
 typedef struct list_worker {
     size_t next;
@@ -16,53 +18,48 @@ static void list_config_free(void *config)
     weir_list_config *list = config;
     free((void *)list->paths);
     free((void *)list->occurrences);
-    free((void *)list->starts_ns);
-    free((void *)list->ends_ns);
+    free((void *)list->parts);
     free((void *)(uintptr_t)list->columns);
 }
 
 /* Are items more than paths? */
 static bool has_parts(const weir_list_config *list)
 {
-    return list->starts_ns || list->ends_ns || list->num_columns;
+    return list->parts || list->num_columns;
 }
 
 static int check_parts(const weir_list_config *list, weir_error *error)
 {
-    for (size_t i = 0; i < list->num_paths; i++) {
-        int64_t start_ns = list->starts_ns ? list->starts_ns[i] : 0, end_ns = list->ends_ns ? list->ends_ns[i] : 0;
-        if (start_ns < 0 || end_ns < 0 || (end_ns && end_ns <= start_ns))
-            return weir_error_set(
-                error, WEIR_EINVAL, 0,
-                "path %zu of the list: its start or end is negative, or the start is not before the end", i);
+    int rc = WEIR_OK;
+    for (size_t i = 0; rc == WEIR_OK && list->parts && i < list->num_paths; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "path %zu of the list", i);
+        rc = weir__clip_part_check(&list->parts[i], what, error);
     }
-    return WEIR_OK;
+    return rc;
 }
 
 /* NULL = there are none, or out of memory. */
-static int64_t *copy_parts(const int64_t *times_ns, size_t num_paths)
+static weir_clip_part *copy_parts(const weir_list_config *list)
 {
-    int64_t *copy = times_ns ? calloc(num_paths ? num_paths : 1, sizeof *copy) : NULL;
-    if (copy && num_paths)
-        memcpy(copy, times_ns, num_paths * sizeof *copy);
+    weir_clip_part *copy = list->parts ? calloc(list->num_paths ? list->num_paths : 1, sizeof *copy) : NULL;
+    if (copy && list->num_paths)
+        memcpy(copy, list->parts, list->num_paths * sizeof *copy);
     return copy;
 }
 
-/* Makes copies of the starts, the ends and the columns. */
+/* Makes copies of the parts and the columns. */
 static int own_parts(weir_list_config *list, weir_error *error)
 {
-    int64_t *starts_ns = copy_parts(list->starts_ns, list->num_paths);
-    int64_t *ends_ns = copy_parts(list->ends_ns, list->num_paths);
+    weir_clip_part *parts = copy_parts(list);
     weir_column *columns =
         list->num_columns ? weir__columns_copy(list->columns, list->num_columns, list->num_paths) : NULL;
-    if ((list->starts_ns && !starts_ns) || (list->ends_ns && !ends_ns) || (list->num_columns && !columns)) {
+    if ((list->parts && !parts) || (list->num_columns && !columns)) {
         free(columns);
-        free(starts_ns);
-        free(ends_ns);
+        free(parts);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    list->starts_ns = starts_ns;
-    list->ends_ns = ends_ns;
+    list->parts = parts;
     list->columns = list->num_columns ? columns : NULL;
     return WEIR_OK;
 }
@@ -143,8 +140,8 @@ static weir_item describe_part(weir_entry *entry, char *path, const weir_list_co
     entry->number = at;
     entry->epoch = epoch;
     entry->occurrence = list->occurrences[at];
-    entry->start_ns = list->starts_ns ? list->starts_ns[at] : 0;
-    entry->end_ns = list->ends_ns ? list->ends_ns[at] : 0;
+    if (list->parts)
+        entry->part = list->parts[at];
     return (weir_item){ .data = entry, .release = weir_entry_release };
 }
 
@@ -180,8 +177,7 @@ static int paths_config_init(void *config, weir_error *error)
 {
     const weir_list_config *list = config;
     if (has_parts(list))
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "a list with starts, ends or columns needs weir_clip_list_source");
+        return weir_error_set(error, WEIR_EINVAL, 0, "a list with parts or columns needs weir_clip_list_source");
     return list_config_init(config, error);
 }
 

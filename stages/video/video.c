@@ -180,12 +180,35 @@ static int add_sound(video_worker *worker, weir_frames *frames, weir_error *erro
     return rc;
 }
 
+/* Of the sampling, which is relative to the clip. */
+static int narrow_window(weir_sampling *window, const weir_clip_part *part, weir_error *error)
+{
+    bool has_times = window->start_ns || window->end_ns, has_frames = window->start_frame || window->end_frame;
+    bool is_in_time = part->start_ns || part->end_ns;
+    if (is_in_time ? has_frames : has_times)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "the clip is a part of its file in %s: the window of the sampling cannot be in %s",
+                              is_in_time ? "time" : "frames", is_in_time ? "frames" : "time");
+    window->start_ns += part->start_ns;
+    window->end_ns += window->end_ns ? part->start_ns : 0;
+    if (part->end_ns && (!window->end_ns || part->end_ns < window->end_ns))
+        window->end_ns = part->end_ns;
+    window->start_frame += part->start_frame;
+    window->end_frame += window->end_frame ? part->start_frame : 0;
+    if (part->end_frame && (!window->end_frame || part->end_frame < window->end_frame))
+        window->end_frame = part->end_frame;
+    if ((window->end_ns && window->end_ns <= window->start_ns) ||
+        (window->end_frame && window->end_frame <= window->start_frame))
+        return weir_error_set(error, WEIR_ERANGE, 0, "the window of the sampling begins after the end of the clip");
+    return WEIR_OK;
+}
+
 /* A clip that is a part of its file is sampled as if it were a file. */
 static int choose_part(video_worker *worker, const weir_video_config *video, const weir_entry *entry,
                        weir_error *error)
 {
     weir_sampling *part = &worker->sampling;
-    bool is_part = entry && (entry->start_ns || entry->end_ns);
+    bool is_part = entry && !weir_clip_part_is_whole(&entry->part);
     bool is_list = video->sampling.what == WEIR_SAMPLE_INDICES || video->sampling.what == WEIR_SAMPLE_TIMES;
     *part = video->sampling;
     if (!is_part)
@@ -198,13 +221,7 @@ static int choose_part(video_worker *worker, const weir_video_config *video, con
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "the clip is a part of its file, and its start and end count from the first frame: the "
                               "window cannot use the times of the stream (origin)");
-    part->start_ns += entry->start_ns;
-    part->end_ns += part->end_ns ? entry->start_ns : 0;
-    if (entry->end_ns && (!part->end_ns || entry->end_ns < part->end_ns))
-        part->end_ns = entry->end_ns;
-    if (part->end_ns && part->end_ns <= part->start_ns)
-        return weir_error_set(error, WEIR_ERANGE, 0, "the window of the sampling begins after the end of the clip");
-    return WEIR_OK;
+    return narrow_window(part, &entry->part, error);
 }
 
 /* The random frames of an entry must not depend on the rank or the time; those of other items are others in each epoch,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <weir/clip_part.h>
 #include <weir/columns.h>
 #include <weir/version.h>
 
@@ -126,11 +127,10 @@ typedef struct weir_entry {
 
     bool stands_in; /* in the place of an item that failed, which is to be masked (WEIR_FAILED_MASK) */
 
-    /* The clip is the part of the file with start_ns <= time < end_ns (both 0 = the whole file; an end of 0 = the end of
-       the file). weir_video_decode samples this part as if it were a file; where that is not possible (sound, images,
-       explicit indices or times) the item fails with WEIR_EUNSUPPORTED. */
-    int64_t start_ns;
-    int64_t end_ns;
+    /* The clip is this part of the file. weir_video_decode samples it as if it were a file; where that is not possible (sound,
+       images, explicit indices or times, a window of the sampling in frames for a part in time and the other way round) the item
+       fails with WEIR_EUNSUPPORTED. */
+    weir_clip_part part;
 
     /* The version of the file at a URL, as its server reported it (weir_probe_result.validator): weir_probe does not read
        a file that is still the same. Allocated; NULL = the file is read */

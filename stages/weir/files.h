@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/clip_part.h>
 #include <weir/columns.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
@@ -64,10 +65,9 @@ typedef struct weir_list_config {
     /* The number of each path among those with the same identity (weir_item_identity()): in a list of which these paths are
        a part, for example a rank's share. Copied. NULL = they are numbered in the order of the paths. */
     const uint64_t *occurrences;
-    /* The part of the file that each item is, as weir_entry.start_ns and .end_ns. Copied. With one of the arrays, each item's data is
-       a weir_entry; what is NULL is 0 for all. */
-    const int64_t *starts_ns;
-    const int64_t *ends_ns;
+    /* The part of the file that each item is (weir_entry.part). Copied. With parts, each item's data is a weir_entry (NULL = the whole
+       files). */
+    const weir_clip_part *parts;
     /* Columns of the user's, with an element for each path: the values of each item (weir_entry.values). Copied. With columns, too, the
        data is a weir_entry. */
     const weir_column *columns;
@@ -75,19 +75,17 @@ typedef struct weir_list_config {
 } weir_list_config;
 
 /* The source. weir_source_list() refuses, and weir_builder_build() reports, a list without paths (WEIR_ENOTFOUND; not with
-   `may_be_empty`), one with a NULL, and a start or end that is negative or not before the end (WEIR_EINVAL). */
+   `may_be_empty`), one with a NULL, and a part that is none (WEIR_EINVAL). */
 extern WEIR_API const weir_op weir_list_source;
 
-/* The same for a list with starts, ends or columns; weir_source_list() chooses. */
+/* The same for a list with parts or columns; weir_source_list() chooses. */
 extern WEIR_API const weir_op weir_clip_list_source;
 
 /* Adds the source to the builder; see weir_builder_source(). */
 static inline void weir_source_list(weir_builder *builder, const weir_list_config *config,
                                     const weir_stage_options *options)
 {
-    const weir_op *op = config && (config->starts_ns || config->ends_ns || config->num_columns)
-                            ? &weir_clip_list_source
-                            : &weir_list_source;
+    const weir_op *op = config && (config->parts || config->num_columns) ? &weir_clip_list_source : &weir_list_source;
     weir_builder_source(builder, op, config, sizeof *config, options);
 }
 

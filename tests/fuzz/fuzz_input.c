@@ -60,8 +60,14 @@ static void read_list(const uint8_t *data, size_t size)
     path_list list = { 0 };
     char problem[512] = "";
     write_file(name, data + 1, size - 1);
-    bool is_read = path_list_read(
-        name, &(path_list_names){ .path = "path", .label = "label", .start = "start", .end = "end" }, &list, problem);
+    bool is_read = path_list_read(name,
+                                  &(path_list_names){ .path = "path",
+                                                      .label = "label",
+                                                      .start = "start",
+                                                      .end = "end",
+                                                      .start_frame = "first",
+                                                      .end_frame = "behind" },
+                                  &list, problem);
     require(is_read || problem[0]);
     path_list_free(&list);
 }

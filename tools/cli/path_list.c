@@ -15,9 +15,8 @@ void path_list_add(path_list *list, const char *path, const char *label)
 {
     list->paths = memory_grow(list->paths, list->num_paths, sizeof *list->paths);
     list->labels = memory_grow(list->labels, list->num_paths, sizeof *list->labels);
-    list->starts_ns = memory_grow(list->starts_ns, list->num_paths, sizeof *list->starts_ns);
-    list->ends_ns = memory_grow(list->ends_ns, list->num_paths, sizeof *list->ends_ns);
-    list->starts_ns[list->num_paths] = list->ends_ns[list->num_paths] = 0;
+    list->parts = memory_grow(list->parts, list->num_paths, sizeof *list->parts);
+    list->parts[list->num_paths] = (weir_clip_part){ 0 };
     list->paths[list->num_paths] = memory_copy(path);
     list->labels[list->num_paths++] = label ? memory_copy(label) : NULL;
 }
@@ -30,8 +29,7 @@ void path_list_free(path_list *list)
     }
     free(list->paths);
     free(list->labels);
-    free(list->starts_ns);
-    free(list->ends_ns);
+    free(list->parts);
     list_columns_free(&list->others);
     *list = (path_list){ 0 };
 }
@@ -72,9 +70,51 @@ static bool read_seconds(const reading *from, const char *name, const char *text
     return refuse(from, what);
 }
 
-/* The texts of one row; all but the path may be NULL. */
-static bool add_row(const reading *from, const char *path, const char *label, const char *start, const char *end)
+/* The number of a frame. NULL or "" = not given, which leaves *frame. */
+static bool read_frame(const reading *from, const char *name, const char *text, uint64_t *frame)
 {
+    char what[384], *end;
+    if (!text || !*text)
+        return true;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && errno == 0) {
+        *frame = number;
+        return true;
+    }
+    snprintf(what, sizeof what, "\"%.100s\" is \"%.100s\", not the number of a frame", name, text);
+    return refuse(from, what);
+}
+
+enum { PATH, LABEL, START, END, START_FRAME, END_FRAME, NUM_NAMES };
+
+static void list_names(const path_list_names *names, const char *list[NUM_NAMES])
+{
+    const char *const all[NUM_NAMES] = { names->path, names->label,       names->start,
+                                         names->end,  names->start_frame, names->end_frame };
+    memcpy(list, all, sizeof all);
+}
+
+static bool read_part(const reading *from, const char *const texts[NUM_NAMES], weir_clip_part *part)
+{
+    const char *names[NUM_NAMES];
+    list_names(from->names, names);
+    if (!read_seconds(from, names[START], texts[START], &part->start_ns) ||
+        !read_seconds(from, names[END], texts[END], &part->end_ns) ||
+        !read_frame(from, names[START_FRAME], texts[START_FRAME], &part->start_frame) ||
+        !read_frame(from, names[END_FRAME], texts[END_FRAME], &part->end_frame))
+        return false;
+    bool has_end = texts[END] && *texts[END], has_end_frame = texts[END_FRAME] && *texts[END_FRAME];
+    if ((has_end && part->end_ns <= part->start_ns) || (has_end_frame && part->end_frame <= part->start_frame))
+        return refuse(from, "the end is not after the start");
+    bool is_both = (part->start_ns || has_end) && (part->start_frame || has_end_frame);
+    return !is_both || refuse(from, "it has a start or end in seconds and in frames: only one of them is possible");
+}
+
+/* The texts of one row; all but the path may be NULL. */
+static bool add_row(const reading *from, const char *const texts[NUM_NAMES])
+{
+    const char *path = texts[PATH], *label = texts[LABEL];
     const char *slash = strrchr(from->file, '/');
     bool is_relative = path[0] != '/' && !weir__is_url(path) && slash;
     if (!*path)
@@ -83,12 +123,7 @@ static bool add_row(const reading *from, const char *path, const char *label, co
         is_relative ? memory_format("%.*s/%s", (int)(slash - from->file), from->file, path) : memory_copy(path);
     path_list_add(from->list, joined, label && *label ? label : NULL);
     free(joined);
-    int64_t *start_ns = &from->list->starts_ns[from->list->num_paths - 1];
-    int64_t *end_ns = &from->list->ends_ns[from->list->num_paths - 1];
-    if (!read_seconds(from, from->names->start, start, start_ns) ||
-        !read_seconds(from, from->names->end, end, end_ns))
-        return false;
-    return !end || !*end || *end_ns > *start_ns || refuse(from, "the end is not after the start");
+    return read_part(from, texts, &from->list->parts[from->list->num_paths - 1]);
 }
 
 static char *read_text(const char *file, char problem[512])
@@ -111,7 +146,7 @@ static bool read_lines(reading *from)
     for (char *line; (line = strsep(&from->next, "\n"));) {
         from->line++;
         line[strcspn(line, "\r")] = '\0';
-        if (*line && *line != '#' && !add_row(from, line, NULL, NULL, NULL))
+        if (*line && *line != '#' && !add_row(from, (const char *const[NUM_NAMES]){ line }))
             return false;
     }
     return true;
@@ -172,8 +207,6 @@ static int find_column(char *const cells[], int num_cells, const char *name)
     return -1;
 }
 
-enum { PATH, LABEL, START, END, NUM_NAMES };
-
 static bool add_cells(const reading *from, char *const cells[], int num_cells, const int columns[NUM_NAMES])
 {
     const char *texts[NUM_NAMES];
@@ -181,7 +214,7 @@ static bool add_cells(const reading *from, char *const cells[], int num_cells, c
         texts[i] = columns[i] >= 0 && columns[i] < num_cells ? cells[columns[i]] : NULL;
     if (!texts[PATH])
         return refuse(from, "no path in it");
-    return add_row(from, texts[PATH], texts[LABEL], texts[START], texts[END]);
+    return add_row(from, texts);
 }
 
 static bool is_other(const int columns[NUM_NAMES], int column)
@@ -194,11 +227,11 @@ static bool is_other(const int columns[NUM_NAMES], int column)
 
 static bool read_csv(reading *from, char separator)
 {
-    const char *const names[NUM_NAMES] = { from->names->path, from->names->label, from->names->start,
-                                           from->names->end };
+    const char *names[NUM_NAMES];
     int columns[NUM_NAMES];
     char *cells[MAX_COLUMNS], *header[MAX_COLUMNS];
     char what[256];
+    list_names(from->names, names);
     from->line = 1;
     int num_columns = next_row(from, separator, cells);
     size_t next_line = from->line;
@@ -257,13 +290,14 @@ static bool read_array(const reading *from, sqlite3_stmt *each, sqlite3_stmt *ke
     int code;
     sqlite3_bind_text(each, 1, json, -1, SQLITE_STATIC);
     while ((code = sqlite3_step(each)) == SQLITE_ROW) {
-        const char *path = (const char *)sqlite3_column_text(each, 0);
-        if (!path)
+        const char *texts[NUM_NAMES];
+        for (int i = 0; i < NUM_NAMES; i++)
+            texts[i] = (const char *)sqlite3_column_text(each, i);
+        if (!texts[PATH])
             return refuse(from, "an element has no path: name its key with --path-column");
-        if (!add_row(from, path, (const char *)sqlite3_column_text(each, 1),
-                     (const char *)sqlite3_column_text(each, 2), (const char *)sqlite3_column_text(each, 3)))
+        if (!add_row(from, texts))
             return false;
-        add_keys(from, keys, (const char *)sqlite3_column_text(each, 4));
+        add_keys(from, keys, (const char *)sqlite3_column_text(each, NUM_NAMES));
     }
     sqlite3_reset(each);
     return code == SQLITE_DONE || refuse(from, "not a JSON array of objects or strings");
@@ -283,10 +317,10 @@ static bool read_json_lines(reading *from, sqlite3_stmt *each, sqlite3_stmt *key
 
 static void bind_names(sqlite3_stmt *statement, const path_list_names *names)
 {
-    sqlite3_bind_text(statement, 2, names->path, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 3, names->label, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 4, names->start, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 5, names->end, -1, SQLITE_STATIC);
+    const char *list[NUM_NAMES];
+    list_names(names, list);
+    for (int i = 0; i < NUM_NAMES; i++)
+        sqlite3_bind_text(statement, i + 2, list[i], -1, SQLITE_STATIC);
 }
 
 static bool read_json(reading *from, bool is_lines)
@@ -298,9 +332,10 @@ static bool read_json(reading *from, bool is_lines)
         " CASE type WHEN 'text' THEN value END FROM json_each(?1))"
         " SELECT coalesce(key, json_extract(value, '$.\"' || ?2 || '\"')), json_extract(value, '$.\"' || ?3 || '\"'),"
         " json_extract(value, '$.\"' || ?4 || '\"'), json_extract(value, '$.\"' || ?5 || '\"'),"
+        " json_extract(value, '$.\"' || ?6 || '\"'), json_extract(value, '$.\"' || ?7 || '\"'),"
         " value FROM row";
     static const char keys_sql[] =
-        "SELECT key, value, type FROM json_each(?1) WHERE key <> '' AND key NOT IN (?2, ?3, ?4, ?5)";
+        "SELECT key, value, type FROM json_each(?1) WHERE key <> '' AND key NOT IN (?2, ?3, ?4, ?5, ?6, ?7)";
     bool is_read = sqlite3_open(":memory:", &db) == SQLITE_OK &&
                    sqlite3_prepare_v2(db, sql, -1, &each, NULL) == SQLITE_OK &&
                    sqlite3_prepare_v2(db, keys_sql, -1, &keys, NULL) == SQLITE_OK;

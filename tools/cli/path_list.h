@@ -6,12 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/clip_part.h>
+
 #include "tools/cli/list_columns.h"
 
 typedef struct path_list {
     char **paths;
-    char **labels;                /* of each path; NULL = none */
-    int64_t *starts_ns, *ends_ns; /* of each path; 0 = those of the file */
+    char **labels;         /* of each path; NULL = none */
+    weir_clip_part *parts; /* of each path */
     size_t num_paths;
     list_columns others; /* of the user's */
 } path_list;
@@ -19,7 +21,8 @@ typedef struct path_list {
 /* The names of the columns, or keys. */
 typedef struct path_list_names {
     const char *path, *label, *start, *end; /* start and end are in seconds */
-    bool is_fixed;                          /* there are no options to name others */
+    const char *start_frame, *end_frame;
+    bool is_fixed; /* there are no options to name others */
 } path_list_names;
 
 /*

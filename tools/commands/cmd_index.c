@@ -161,7 +161,7 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
 
 /* ---- questions ------------------------------------------------------------------------------------------------- */
 
-enum { NUM_OWN = 16, MAX_COLUMNS = NUM_OWN + 200, MAX_NAME = 128 }; /* those of the index, and the user's */
+enum { NUM_OWN = 18, MAX_COLUMNS = NUM_OWN + 200, MAX_NAME = 128 }; /* those of the index, and the user's */
 
 typedef struct answer {
     const tool_call *call;
@@ -296,7 +296,9 @@ static int build_from_paths(const tool_call *call, const char *db_path)
                                  &(path_list_names){ .path = settings.path_column,
                                                      .label = settings.label_column,
                                                      .start = settings.start_column,
-                                                     .end = settings.end_column },
+                                                     .end = settings.end_column,
+                                                     .start_frame = "start_frame",
+                                                     .end_frame = "end_frame" },
                                  &list, problem);
     for (int i = 0; !has_labels && i < call->num_words; i++)
         path_list_add(&list, call->words[i], NULL);
@@ -305,8 +307,7 @@ static int build_from_paths(const tool_call *call, const char *db_path)
         .paths = (const char *const *)list.paths,
         .labels = has_labels ? (const char *const *)list.labels : NULL,
         .num_paths = list.num_paths,
-        .starts_ns = list.starts_ns,
-        .ends_ns = list.ends_ns,
+        .parts = list.parts,
         .columns = list.others.columns,
         .num_columns = list.others.num,
     };
@@ -360,7 +361,8 @@ const tool_command tool_index = {
             "than path, label, start "
             "and end are yours: --where can use them, and each clip has its values in a batch. Each row is a clip, "
             "also if several "
-            "rows name the same file. start and end, in seconds, are stored, and only that part is decoded. "
+            "rows name the same file. start and end, in seconds, or start_frame and end_frame, are stored, and only "
+            "that part is decoded. "
             "A URL is the same clip with any signature. Its secrets are not stored, so a program "
             "that opens the index must pass the list again (weir_dataset_options.paths).\n\n"
             "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "

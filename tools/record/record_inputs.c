@@ -109,16 +109,13 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
 }
 
 /* row: of a table; 0 if there is none. */
-static void add_part(record_inputs *inputs, const char *path, uint64_t occurrence, int64_t start_ns, int64_t end_ns,
-                     size_t row)
+static void add_part(record_inputs *inputs, const char *path, uint64_t occurrence, weir_clip_part part, size_t row)
 {
     inputs->rows = memory_grow(inputs->rows, inputs->num_paths, sizeof *inputs->rows);
     inputs->rows[inputs->num_paths] = row;
-    inputs->starts_ns = memory_grow(inputs->starts_ns, inputs->num_paths, sizeof *inputs->starts_ns);
-    inputs->ends_ns = memory_grow(inputs->ends_ns, inputs->num_paths, sizeof *inputs->ends_ns);
-    inputs->starts_ns[inputs->num_paths] = start_ns;
-    inputs->ends_ns[inputs->num_paths] = end_ns;
-    inputs->has_parts |= start_ns || end_ns;
+    inputs->parts = memory_grow(inputs->parts, inputs->num_paths, sizeof *inputs->parts);
+    inputs->parts[inputs->num_paths] = part;
+    inputs->has_parts |= !weir_clip_part_is_whole(&part);
     inputs->paths = memory_grow(inputs->paths, inputs->num_paths, sizeof *inputs->paths);
     inputs->occurrences = memory_grow(inputs->occurrences, inputs->num_paths, sizeof *inputs->occurrences);
     inputs->occurrences[inputs->num_paths] = occurrence;
@@ -127,7 +124,7 @@ static void add_part(record_inputs *inputs, const char *path, uint64_t occurrenc
 
 static void add_path(record_inputs *inputs, const char *path, uint64_t occurrence)
 {
-    add_part(inputs, path, occurrence, 0, 0, 0);
+    add_part(inputs, path, occurrence, (weir_clip_part){ 0 }, 0);
 }
 
 /* Terminates each line with NUL, and adds those that are not empty. */
@@ -149,7 +146,7 @@ static int add_rows(const record_settings *settings, record_inputs *inputs, cons
     if (!path_list_read_text(inputs->list, settings->list_path, names, &inputs->clips, problem))
         return record_refuse(settings, "--list: %s", problem);
     for (size_t i = 0; i < inputs->clips.num_paths; i++)
-        add_part(inputs, inputs->clips.paths[i], 0, inputs->clips.starts_ns[i], inputs->clips.ends_ns[i], i);
+        add_part(inputs, inputs->clips.paths[i], 0, inputs->clips.parts[i], i);
     bool has_columns = inputs->clips.others.num > 0;
     const char *other = !inputs->has_parts && !has_columns      ? NULL
                         : settings->tar                         ? "--tar"
@@ -167,7 +164,13 @@ static int add_rows(const record_settings *settings, record_inputs *inputs, cons
 static int add_list(const record_settings *settings, record_inputs *inputs)
 {
     static const path_list_names names = {
-        .path = "path", .label = "label", .start = "start", .end = "end", .is_fixed = true
+        .path = "path",
+        .label = "label",
+        .start = "start",
+        .end = "end",
+        .start_frame = "start_frame",
+        .end_frame = "end_frame",
+        .is_fixed = true,
     };
     if (inputs->list && path_list_has_columns(inputs->list, settings->list_path, &names))
         return add_rows(settings, inputs, &names);
@@ -285,13 +288,12 @@ static void select_share(record_inputs *inputs)
     inputs->num_all_paths = inputs->num_paths;
     inputs->all_paths = inputs->paths;
     inputs->all_occurrences = inputs->occurrences;
-    int64_t *starts_ns = inputs->starts_ns, *ends_ns = inputs->ends_ns;
+    weir_clip_part *parts = inputs->parts;
     size_t *rows = inputs->rows;
     inputs->rows = NULL;
     inputs->paths = NULL;
     inputs->occurrences = NULL;
-    inputs->starts_ns = NULL;
-    inputs->ends_ns = NULL;
+    inputs->parts = NULL;
     inputs->num_paths = 0;
     identity_key_load(inputs->all_paths, inputs->num_all_paths);
     if (weir_identity_number(inputs->all_paths, inputs->num_all_paths, inputs->all_occurrences) != WEIR_OK)
@@ -299,9 +301,8 @@ static void select_share(record_inputs *inputs)
     count_names(inputs);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->all_occurrences[i]))
-            add_part(inputs, inputs->all_paths[i], inputs->all_occurrences[i], starts_ns[i], ends_ns[i], rows[i]);
-    free(starts_ns);
-    free(ends_ns);
+            add_part(inputs, inputs->all_paths[i], inputs->all_occurrences[i], parts[i], rows[i]);
+    free(parts);
     free(rows);
     choose_columns(inputs);
     for (size_t i = 0; i < inputs->num_folders; i++) {
@@ -371,10 +372,9 @@ void record_inputs_free(record_inputs *inputs)
     weir__name_counts_free(&inputs->names);
     record_ended_free(&inputs->share.ended);
     free(inputs->list);
-    free(inputs->starts_ns);
     free(inputs->rows);
     free_columns(inputs);
-    free(inputs->ends_ns);
+    free(inputs->parts);
     path_list_free(&inputs->clips);
     *inputs = (record_inputs){ 0 };
 }

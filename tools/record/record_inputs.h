@@ -36,9 +36,8 @@ typedef struct record_inputs {
     size_t num_folders;
     const char **paths;    /* files and URLs of the share */
     uint64_t *occurrences; /* of each of these: its number among those of all_paths with the same identity */
-    int64_t *starts_ns;    /* of each: its part of the file, as weir_list_config has it */
-    int64_t *ends_ns;
-    size_t *rows; /* of each: that of `clips` */
+    weir_clip_part *parts; /* of each: its part of the file */
+    size_t *rows;          /* of each: that of `clips` */
     size_t num_paths;
     bool has_parts;         /* a start or end is given */
     weir_column *columns;   /* of the paths: the user's, as `clips` has them; NULL = none */

@@ -113,8 +113,7 @@ static void add_sources(const record_settings *settings, const record_inputs *in
             .num_paths = inputs->num_paths,
             .may_be_empty = true,
             .occurrences = inputs->occurrences,
-            .starts_ns = inputs->has_parts ? inputs->starts_ns : NULL,
-            .ends_ns = inputs->has_parts ? inputs->ends_ns : NULL,
+            .parts = inputs->has_parts ? inputs->parts : NULL,
             .columns = inputs->columns,
             .num_columns = inputs->columns ? inputs->clips.others.num : 0,
         };
