@@ -439,6 +439,19 @@ TEST_CASE(a_column_of_texts_and_numbers_fails_its_batch)
     weir_pipeline_free(pipeline);
 }
 
+/* 2 x (4x4) and 1 x (4x2) in a batch of [2, 2, 4, 4]. */
+TEST_CASE(the_share_of_padding_is_told)
+{
+    clip_source source = { .count = 2, .frames = { 2, 1 }, .width = { 4, 2 }, .height = { 4 }, .channels = 3 };
+    weir_collated *batch = only_batch(&source, &(weir_collate_config){ .num_items = 2 });
+    assert_true(batch->padding == 1 - (32 + 8) / 64.0);
+    weir_collated_free(batch);
+    source = (clip_source){ .count = 2, .frames = { 2 }, .width = { 4 }, .height = { 4 }, .channels = 3 };
+    batch = only_batch(&source, &(weir_collate_config){ .num_items = 2 });
+    assert_true(batch->padding == 0);
+    weir_collated_free(batch);
+}
+
 /* ---- what ends a batch ----------------------------------------------------------------------------------------- */
 
 static void assert_batches(clip_source source, weir_collate_config config, const size_t *counts, size_t num_counts)

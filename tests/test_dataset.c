@@ -1134,6 +1134,39 @@ TEST_CASE(start_and_end_of_a_clip_are_not_ignored)
     assert_non_null(strstr(failure.message, "explicit indices or times"));
 }
 
+/* Sizes for buckets: of parts in seconds and in frames, of conditions, of the user's columns. */
+TEST_CASE(sizes_are_read_for_buckets)
+{
+    const char *index = clips_path("sizes.weir");
+    const char *longer =
+        clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *paths[] = { longer, longer, longer, longer };
+    const double scores[] = { 4, 3, 2, 1 };
+    weir_clip_part parts[] = {
+        { .start_frame = 20 }, { .start_ns = 500000000, .end_ns = 1500000000 }, { .end_frame = 3 }, { 0 }
+    };
+    const weir_column score = { .name = "score", .kind = WEIR_COLUMN_REAL, .reals = scores };
+    build_with(index, &(weir_dataset_build_options){
+                          .paths = paths, .num_paths = 4, .parts = parts, .columns = &score, .num_columns = 1 });
+    weir_error error = { 0 };
+    double *sizes;
+    for (int chosen = 0; chosen < 2; chosen++) {
+        weir_dataset *dataset = open_with(index, &(weir_dataset_options){ .where = chosen ? "score > 2.5" : NULL });
+        assert_int_equal(weir_dataset_read_sizes(dataset, NULL, &sizes, &error), WEIR_OK);
+        assert_true(sizes[0] > 0.99 && sizes[0] < 1.01 && sizes[1] == 1);
+        assert_true(chosen || (sizes[2] > 0.29 && sizes[2] < 0.31 && sizes[3] == 3));
+        free(sizes);
+        assert_int_equal(weir_dataset_read_sizes(dataset, "score + width", &sizes, &error), WEIR_OK);
+        assert_true(sizes[0] == 68 && sizes[1] == 67);
+        free(sizes);
+        assert_int_equal(weir_dataset_read_sizes(dataset, "path", &sizes, &error), WEIR_EINVAL);
+        assert_non_null(strstr(error.message, "path is not a number for clip 0"));
+        assert_null(sizes);
+        assert_int_equal(weir_dataset_read_sizes(dataset, "nosuch", &sizes, &error), WEIR_EINVAL);
+        weir_dataset_close(dataset);
+    }
+}
+
 /* The same in frames: numbers of the sampling's window count from the first frame of the part. */
 TEST_CASE(parts_in_frames_are_decoded)
 {

@@ -482,6 +482,8 @@ TEST_CASE(the_dataset_refuses_null)
     assert_int_equal(weir_dataset_fingerprint(NULL), 0);
     assert_true(weir_dataset_items(NULL).fill == NULL);
     assert_int_equal(weir_dataset_num_classes(NULL), 0);
+    double *sizes;
+    REFUSED(weir_dataset_read_sizes(NULL, NULL, &sizes, NULL));
     assert_null(weir_dataset_columns(NULL, NULL));
     assert_null(weir_dataset_class_name(NULL, 0));
     REFUSED(weir_dataset_read_classes(NULL, &classes, NULL));

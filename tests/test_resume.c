@@ -371,12 +371,14 @@ static weir_sampler_config config_of(uint32_t which)
 {
     static uint32_t classes[NUM_ITEMS];
     static double weights[NUM_ITEMS];
+    static double sizes[NUM_ITEMS];
     for (uint32_t i = 0; i < NUM_ITEMS; i++) {
         classes[i] = i % 3;
         weights[i] = 1 + i % 4;
+        sizes[i] = i % 11;
     }
     weir_sampler_config config = { .num_items = NUM_ITEMS, .seed = 3 };
-    switch (which % 8) {
+    switch (which % 9) {
     case 1: config.order = WEIR_SAMPLER_SHUFFLED; break;
     case 2: config.order = WEIR_SAMPLER_WINDOWS, config.window_items = 6; break;
     case 3: config.order = WEIR_SAMPLER_SHUFFLED, config.weights = weights; break;
@@ -384,9 +386,15 @@ static weir_sampler_config config_of(uint32_t which)
     case 5: config.replacement = true; break;
     case 6: config.classes = classes, config.num_classes = 3; break;
     case 7: config.num_samples = 101; break;
+    case 8:
+        config.order = WEIR_SAMPLER_BUCKETS;
+        config.window_items = 6;
+        config.sizes = sizes;
+        config.num_buckets = 3;
+        break;
     default: break;
     }
-    config.share = (weir_sampler_share)(which / 8 % 3);
+    config.share = (weir_sampler_share)(which / 9 % 3);
     return config;
 }
 
@@ -446,7 +454,7 @@ static void run_world(uint32_t which, uint32_t size, char **texts, size_t *num_t
 /* So that all ranks have equal counts, some of what is left is repeated or left out. */
 static void check_count(uint32_t which, uint64_t in_parts, uint64_t at_once)
 {
-    weir_sampler_share share = (weir_sampler_share)(which / 8 % 3);
+    weir_sampler_share share = (weir_sampler_share)(which / 9 % 3);
     if (share == WEIR_SHARE_PAD    ? in_parts < at_once
         : share == WEIR_SHARE_DROP ? in_parts > at_once
                                    : in_parts != at_once)
@@ -457,7 +465,7 @@ TEST_CASE(each_order_can_be_divided_again)
 {
     chance_state = (uint64_t)time(NULL);
     print_message("seed %" PRIu64 "\n", chance_state);
-    for (uint32_t which = 0; which < 24; which++) {
+    for (uint32_t which = 0; which < 27; which++) {
         static tally at_once, in_parts;
         char *texts[MAX_WORLD];
         size_t num_texts = 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/test_case.h"
 
@@ -213,6 +214,70 @@ TEST_CASE(each_item_comes_once_on_any_number_of_ranks)
             for (config.window_items = 1; config.window_items < 40; config.window_items += 6)
                 assert_each_once(config, 2);
         }
+}
+
+static const double *draw_sizes(uint64_t num_items, uint64_t *state)
+{
+    static double sizes[1000];
+    for (uint64_t i = 0; i < num_items; i++) {
+        *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        uint64_t drawn = *state >> 40;
+        sizes[i] =
+            drawn % 5 == 0 ? (double)(drawn % 3) : (double)(drawn % 4000) * 0.25; /* ties, zeros, and long tails */
+    }
+    return sizes;
+}
+
+/* Held constant: up to 1000 items. Numbers of buckets, windows, ranks and the sizes are random. */
+TEST_CASE(in_buckets_each_item_comes_once_on_any_number_of_ranks)
+{
+    uint64_t chance = (uint64_t)time(NULL);
+    print_message("seed %llu\n", (unsigned long long)chance);
+    for (int i = 0; i < 300; i++) {
+        weir_sampler_config config = { .order = WEIR_SAMPLER_BUCKETS, .seed = chance };
+        config.num_items = 1 + (chance >> 33) % (i % 4 ? 60 : 1000);
+        config.sizes = draw_sizes(config.num_items, &chance);
+        config.num_buckets = 1 + (uint32_t)(chance >> 35) % 12;
+        config.window_items = 1 + (chance >> 39) % 20;
+        config.world.size = 1 + (uint32_t)(chance >> 43) % 5;
+        assert_each_once(config, (chance >> 50) % 3);
+    }
+}
+
+/* The sum over windows of the largest size times the items: what padded batches would hold. */
+static double padded_sum(const weir_sampler_config *config, const double *sizes)
+{
+    weir_sampler *sampler = make(*config);
+    double sum = 0, largest = 0;
+    for (uint64_t i = 0; i < config->num_items; i++) {
+        double size = sizes[weir_sampler_at(sampler, i)];
+        largest = i % 16 == 0 || size > largest ? size : largest;
+        if (i % 16 == 15)
+            sum += 16 * largest;
+    }
+    weir_sampler_free(sampler);
+    return sum;
+}
+
+TEST_CASE(buckets_need_little_padding_and_epochs_differ)
+{
+    uint64_t chance = 5;
+    double sum = 0;
+    weir_sampler_config config = { .num_items = 960, .order = WEIR_SAMPLER_SHUFFLED, .world.size = 1 };
+    const double *sizes = draw_sizes(config.num_items, &chance);
+    for (uint64_t i = 0; i < config.num_items; i++)
+        sum += sizes[i];
+    double shuffled = padded_sum(&config, sizes);
+    config.order = WEIR_SAMPLER_BUCKETS;
+    config.sizes = sizes;
+    config.num_buckets = 8;
+    config.window_items = 16;
+    double bucketed = padded_sum(&config, sizes);
+    if (bucketed > 1.35 * sum || shuffled < 1.8 * sum)
+        fail_msg("of %g: %g shuffled, %g in buckets", sum, shuffled, bucketed);
+    uint64_t first = digest(config, 0);
+    assert_int_not_equal(first, digest(config, 1));
+    assert_int_equal(first, digest(config, 0));
 }
 
 TEST_CASE(epochs_and_seeds_differ_and_repeat)
@@ -468,6 +533,16 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         { { .num_items = 3, .world = { .rank = 3, .size = 3 } }, "rank 3 is not below the world size 3" },
         { { .num_items = 3, .world = { .rank = 1, .size = 0 } }, "rank 1 is not below the world size 0" },
         { { .num_items = 3, .order = WEIR_SAMPLER_WINDOWS }, "window_items" },
+        { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .window_items = 1, .num_buckets = 1 }, "needs sizes" },
+        { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .window_items = 1, .sizes = &(double){ 1 } },
+          "num_buckets" },
+        { { .num_items = 1, .sizes = &(double){ 1 } }, "other orders have none" },
+        { { .num_items = 1,
+            .order = WEIR_SAMPLER_BUCKETS,
+            .window_items = 1,
+            .num_buckets = 1,
+            .sizes = &(double){ -1 } },
+          "the size of item 0 is -1" },
         { { .num_items = 3, .window_items = 2 }, "window_items" },
         { { .num_items = 3, .weights = weights }, "weight of item 1 is -1" },
         { { .num_items = 3, .weights = zeros }, "all weights are 0" },

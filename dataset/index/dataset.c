@@ -513,3 +513,46 @@ int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_er
     }
     return rc;
 }
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+static int read_all_sizes(weir_dataset *dataset, const char *expression, double *sizes, weir_error *error)
+{
+    sqlite3_stmt *all = NULL;
+    int rc =
+        prepare_items(dataset, expression,
+                      dataset->rows ? "WHERE clip_id = ?" : "WHERE number IS NOT NULL ORDER BY number", &all, error);
+    for (uint64_t i = 0; rc == WEIR_OK && i < dataset->count; i++) {
+        if (dataset->rows) {
+            sqlite3_reset(all);
+            sqlite3_bind_int64(all, 1, dataset->rows[i]);
+        }
+        int code = sqlite3_step(all);
+        int type = code == SQLITE_ROW ? sqlite3_column_type(all, 0) : SQLITE_NULL;
+        if (code != SQLITE_ROW)
+            rc = fail_changed(dataset, code, error);
+        else if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+            rc = weir_error_set(error, WEIR_EINVAL, 0, "%s is not a number for clip %" PRIu64 " of %s", expression, i,
+                                dataset->path);
+        else
+            sizes[i] = sqlite3_column_double(all, 0);
+    }
+    sqlite3_finalize(all);
+    return rc;
+}
+
+int weir_dataset_read_sizes(weir_dataset *dataset, const char *expression, double **sizes, weir_error *error)
+{
+    if (sizes)
+        *sizes = NULL;
+    if (!dataset || !sizes)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    double *read = calloc(dataset->count, sizeof *read);
+    int rc = read ? read_all_sizes(dataset, expression ? expression : WEIR__CLIP_DURATION, read, error)
+                  : fail_memory(error);
+    if (rc == WEIR_OK)
+        *sizes = read;
+    else
+        free(read);
+    return rc;
+}

@@ -13,6 +13,7 @@
 
 #include "common/hash.h"
 #include "common/random.h"
+#include "dataset/sampler/buckets.h"
 #include "dataset/sampler/permutation.h"
 #include "dataset/sampler/sampler_resume.h"
 
@@ -38,6 +39,7 @@ struct weir_sampler {
     uint64_t *sums;             /* with replacement: cumulative weights */
     class_list *classes;        /* (NULL = not balanced) */
     uint64_t *members;          /* sorted by class */
+    weir_buckets buckets;       /* of BUCKETS */
     uint64_t num_samples;       /* of an epoch */
     uint64_t count;             /* of this rank */
     uint64_t arrays;            /* hash of weights and classes */
@@ -139,6 +141,9 @@ static uint64_t draw_item(weir_sampler *sampler, uint64_t position)
     uint64_t place = position % config->num_items;
     switch (config->order) {
     case WEIR_SAMPLER_WINDOWS: return draw_window(sampler, pass, place);
+    case WEIR_SAMPLER_BUCKETS:
+        return weir__buckets_at(&sampler->buckets, place, seed_for(sampler, FOR_WINDOWS, pass),
+                                seed_for(sampler, FOR_ORDER, pass));
     case WEIR_SAMPLER_SHUFFLED:
         return weir__permutation_at(permutation_of(sampler, config->num_items, seed_for(sampler, FOR_ORDER, pass)),
                                     place);
@@ -261,12 +266,18 @@ static int check_sampler(const weir_sampler_config *config, weir_error *error)
         return refuse_sampler(error, "there are no items to choose from");
     if (config->num_items > max_items || config->num_samples > max_items)
         return refuse_sampler(error, "num_items and num_samples must be at most 2^62");
-    if ((unsigned)config->order > WEIR_SAMPLER_WINDOWS || (unsigned)config->share > WEIR_SHARE_DROP)
+    bool has_windows = config->order == WEIR_SAMPLER_WINDOWS || config->order == WEIR_SAMPLER_BUCKETS;
+    bool has_buckets = config->order == WEIR_SAMPLER_BUCKETS;
+    if ((unsigned)config->order > WEIR_SAMPLER_BUCKETS || (unsigned)config->share > WEIR_SHARE_DROP)
         return refuse_sampler(error, "order or share is not a value of its enum");
-    if (config->order == WEIR_SAMPLER_WINDOWS ? config->window_items == 0 : config->window_items != 0)
-        return refuse_sampler(error, "WEIR_SAMPLER_WINDOWS needs window_items of at least 1; other orders need 0");
-    if (config->order == WEIR_SAMPLER_WINDOWS && is_random)
-        return refuse_sampler(error, "windows cannot be combined with weights, classes or replacement");
+    if (has_windows ? config->window_items == 0 : config->window_items != 0)
+        return refuse_sampler(error,
+                              "WEIR_SAMPLER_WINDOWS and WEIR_SAMPLER_BUCKETS need window_items of at least 1; other "
+                              "orders need 0");
+    if (has_buckets ? !config->sizes || !config->num_buckets : config->sizes || config->num_buckets)
+        return refuse_sampler(error, "WEIR_SAMPLER_BUCKETS needs sizes and num_buckets; other orders have none");
+    if (has_windows && is_random)
+        return refuse_sampler(error, "windows and buckets cannot be combined with weights, classes or replacement");
     if (config->weights && config->classes)
         return refuse_sampler(error, "weights and classes cannot be combined");
     if (config->classes && config->num_classes == 0)
@@ -364,6 +375,8 @@ static uint64_t hash_arrays(const weir_sampler_config *config)
         hash = weir__hash(hash + 1, config->weights, config->num_items * sizeof *config->weights);
     if (config->classes)
         hash = weir__hash(hash + 2, config->classes, config->num_items * sizeof *config->classes);
+    if (config->sizes)
+        hash = weir__hash(hash + 2 + config->num_buckets, config->sizes, config->num_items * sizeof *config->sizes);
     return hash;
 }
 
@@ -381,11 +394,15 @@ static int set_up_sampler(weir_sampler *sampler, const weir_sampler_config *conf
     sampler->arrays = hash_arrays(config);
     sampler->config.weights = NULL;
     sampler->config.classes = NULL;
+    sampler->config.sizes = NULL;
     int rc = find_world(&sampler->config.world, error);
     if (rc == WEIR_OK && config->weights)
         rc = take_weights(sampler, config->weights, &num_drawable, error);
     if (rc == WEIR_OK && config->classes)
         rc = take_classes(sampler, config->classes, error);
+    if (rc == WEIR_OK && config->sizes)
+        rc = weir__buckets_make(&sampler->buckets, config->sizes, config->num_items, config->num_buckets,
+                                config->window_items, error);
     if (rc != WEIR_OK)
         return rc;
     sampler->num_samples = config->num_samples ? config->num_samples : num_drawable;
@@ -550,6 +567,7 @@ void weir_sampler_free(weir_sampler *sampler)
     free(sampler->sums);
     free(sampler->classes);
     free(sampler->members);
+    weir__buckets_free(&sampler->buckets);
     free(sampler->drawn);
     drop_dealings(sampler);
     pthread_mutex_destroy(&sampler->lock);

@@ -166,6 +166,12 @@ WEIR_API const char *weir_dataset_class_name(const weir_dataset *dataset, uint32
    WEIR_ENOTFOUND with *error (may be NULL) filled: a clip has no label; or the statuses of weir_dataset_open(). */
 WEIR_API int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_error *error);
 
+/* For weir_sampler_config.sizes: of each clip, an SQL expression of the columns of `clip`, the user's included: "width * 1.0 / height"
+   (NULL = the clip's duration in seconds). 8 bytes per clip; the caller frees it. WEIR_OK; WEIR_EINVAL with *error (may be NULL) filled:
+   the expression is not valid SQL, or is not a number for a clip; or the statuses of weir_dataset_open(). */
+WEIR_API int weir_dataset_read_sizes(weir_dataset *dataset, const char *expression, double **sizes,
+                                     weir_error *error);
+
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
 /* What to query, and the columns of a row. */

@@ -61,6 +61,10 @@ typedef enum weir_sampler_order {
     WEIR_SAMPLER_SHUFFLED,   /* a different permutation in each epoch */
     WEIR_SAMPLER_WINDOWS, /* windows of window_items neighbours, shuffled, and shuffled within: for archives and slow
                                 disks, where reading neighbours is cheaper */
+    WEIR_SAMPLER_BUCKETS, /* items of similar sizes are neighbours, so that batches of them need little padding. Sorted by size,
+                             the items are in num_buckets of equal total size. In each epoch each bucket is shuffled and cut into
+                             windows of window_items; what is left of the buckets makes further ones; then the windows are
+                             shuffled. 8 bytes per item */
 } weir_sampler_order;
 
 /* How positions that do not divide evenly among the ranks are handled. */
@@ -76,7 +80,11 @@ typedef struct weir_sampler_config {
     uint64_t seed;
 
     weir_sampler_order order; /* (default WEIR_SAMPLER_LISTED) */
-    uint64_t window_items;    /* WINDOWS: at least 1 */
+    /* WINDOWS and BUCKETS: at least 1. Of buckets: the items of a batch, times the number of ranks; ranks take turns within a
+       window. It must stay the same if a run is resumed with another number of ranks */
+    uint64_t window_items;
+    const double *sizes;  /* BUCKETS: of each item, at least 0: weir_dataset_read_sizes(), or anything else */
+    uint32_t num_buckets; /* BUCKETS: at least 1 */
 
     bool replacement; /* each position draws from all items: some items repeat, others do not occur */
     /* relative probability of each item: at least 0, not all 0. Without replacement, items with a higher weight tend to

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/item_part.h>
 #include <weir/video.h>
 
 #include "stages/batch/convert.h"
@@ -314,6 +315,18 @@ static void drop_clips(collate_worker *worker)
     worker->num_frames = worker->width = worker->height = worker->channels = worker->axis_clips = 0;
 }
 
+/* How much of the batch is padding, told as bytes of the task, too. */
+static void tell_padding(const collate_job *job, weir_task *task)
+{
+    static const weir_part_info padding = { "padding", WEIR_PART_BYTES, "bytes", "of the batch that is padding" };
+    weir_collated *batch = job->batch;
+    double num_used = 0, num_all = (double)batch->num_items * job->num_frames * job->height * job->width;
+    for (size_t i = 0; i < batch->num_items; i++)
+        num_used += (double)batch->sizes[3 * i] * batch->sizes[3 * i + 1] * batch->sizes[3 * i + 2];
+    batch->padding = num_all > 0 ? 1 - num_used / num_all : 0;
+    weir_task_set_part(task, &padding, (int64_t)(batch->padding * (double)batch->data_bytes));
+}
+
 /* The user's columns. */
 static int gather_columns(weir_collated *batch, const collate_worker *worker, weir_error *error)
 {
@@ -373,6 +386,7 @@ static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task
         return error.status ? weir_task_fail(task, rc, 0, "%s", error.message)
                             : weir_task_fail(task, rc, 0, "no memory for a batch of %zu clips", num_clips);
     }
+    tell_padding(&job, task);
     out->data = job.batch;
     out->release = weir_collated_release;
     out->size_bytes = job.batch->data_bytes;

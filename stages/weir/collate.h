@@ -101,6 +101,7 @@ typedef struct weir_collated {
     int64_t num_frames; /* of each item, padding and all clips included */
     uint32_t num_clips; /* K; 0 = there is no axis of clips */
     int32_t *sizes;     /* [B, 3] frames, height and width without padding */
+    double padding;     /* the share of data that is padding: 0 = none; batches of items of similar sizes have less */
     uint8_t *mask;      /* [B, num_frames] 1 = a frame, 0 = padding, or a repeat as in weir_frames.mask */
     char **names;       /* [B] the items' labels */
     uint64_t epoch;     /* of the last item */

@@ -1,0 +1,37 @@
+/*
+ * The order in buckets: items of similar sizes are neighbours, so that a batch of them needs little padding. Private to this room.
+ * Pure after it is made: the item at a place depends only on the keys.
+ *
+ * Sorted by size, the items are divided into buckets of equal total size. In each epoch each bucket is shuffled, and cut into windows;
+ * what is left of all buckets, in their order, is cut into further ones; then the windows are shuffled. Only the last window
+ * may be shorter: it stays at the end.
+ */
+#ifndef DATASET_SAMPLER_BUCKETS_H
+#define DATASET_SAMPLER_BUCKETS_H
+
+#include <stdint.h>
+
+#include <weir/status.h>
+
+typedef struct weir_buckets {
+    uint64_t num_items;
+    uint64_t window_items;
+    uint32_t num;
+    uint64_t *members; /* the items, by size, then by number */
+    /* of each bucket, with one further element for the end: before it */
+    uint64_t *starts;  /* items */
+    uint64_t *windows; /* whole windows */
+    uint64_t *rests;   /* items that are in no whole window of their bucket */
+} weir_buckets;
+
+/* *buckets is all-zero. WEIR_OK; WEIR_EINVAL (a size is negative or not a number) or WEIR_ENOMEM, with *error filled. In any case
+   weir__buckets_free(). */
+int weir__buckets_make(weir_buckets *buckets, const double *sizes, uint64_t num_items, uint32_t num_buckets,
+                       uint64_t window_items, weir_error *error);
+
+/* The item at that place, below num_items, of the epoch with these keys. */
+uint64_t weir__buckets_at(const weir_buckets *buckets, uint64_t place, uint64_t windows_key, uint64_t order_key);
+
+void weir__buckets_free(weir_buckets *buckets);
+
+#endif
