@@ -164,6 +164,7 @@ static const struct {
     { &weir__sampling_fields, "match", WEIR_MATCH_SHOWN, WEIR_MATCH_EXACT },
     { &weir__sampling_fields, "outside", WEIR_OUTSIDE_NEAR, WEIR_OUTSIDE_FAIL },
     { &weir__sampling_fields, "origin", WEIR_ORIGIN_FIRST, WEIR_ORIGIN_STREAM },
+    { &weir__video_fields, "keep_open", 0, 65536 },
     { &weir__video_fields, "damage", WEIR_DAMAGE_TOLERANT, WEIR_DAMAGE_STRICT },
     { &weir__video_fields, "max_duration_ns", 0, INT64_MAX },
     { &weir__audio_config_fields, "sample_rate", 0, 1 << 22 },

@@ -11,8 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/hash.h"
 #include "tests/test_case.h"
 
+#include <weir/engine.h>
+#include <weir/files.h>
+#include <weir/video.h>
 #include <weir/video_reader_pool.h>
 
 #include "common/random.h"
@@ -387,6 +391,89 @@ TEST_CASE(threads_share_a_pool)
     weir_video_reader_pool_free(pool);
     for (size_t i = 0; i < NUM_CLIPS; i++)
         free_answer(&expected[i]);
+}
+
+/* ---- the stage ------------------------------------------------------------------------------------------------- */
+
+enum { NUM_STAGE_CLIPS = 60 };
+
+typedef struct stage_run {
+    uint64_t hashes[NUM_STAGE_CLIPS]; /* of the results of each item: pixels, times, errors */
+    unsigned num_failed;
+    char message[512]; /* of a failure */
+} stage_run;
+
+static void add_frames(uint64_t *hash, const weir_frames *frames)
+{
+    *hash = weir__hash(*hash + 1, frames->data, frames->num_frames * frames->frame_bytes);
+    *hash = weir__hash(*hash, frames->pts, frames->num_frames * sizeof *frames->pts);
+    *hash = weir__hash(*hash, frames->times_ns, frames->num_frames * sizeof *frames->times_ns);
+    *hash += frames->num_missing_frames + frames->first_frame + frames->is_last_chunk;
+}
+
+static void run_stage(const weir_list_config *list, weir_video_config config, stage_run *to)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_pipeline *pipeline;
+    weir_item item;
+    int status;
+    *to = (stage_run){ 0 };
+    weir_source_list(builder, list, NULL);
+    weir_pipe_video(builder, &config, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    while ((status = weir_pipeline_next(pipeline, &item, 60 * WEIR_SECOND)) != WEIR_EOF) {
+        assert_int_equal(status, WEIR_OK);
+        add_frames(&to->hashes[item.seq], item.data);
+        weir_item_release(&item);
+    }
+    weir_account account;
+    weir_error error = { 0 };
+    assert_int_equal(weir_pipeline_account(pipeline, "decode", &account), WEIR_OK);
+    to->num_failed = (unsigned)account.failed;
+    weir_pipeline_error(pipeline, "decode", &error);
+    snprintf(to->message, sizeof to->message, "%s", error.message);
+    weir_pipeline_free(pipeline);
+}
+
+/* Random parts of files of several containers, one of which is no video; three slots share two readers. */
+TEST_CASE(a_stage_that_keeps_files_open_gives_the_same)
+{
+    static const char *const kinds[][2] = {
+        { "kept.mp4", "-f lavfi -i testsrc2=s=64x48:r=20:d=3 -c:v libx264 -preset veryfast -g 12 -bf 2 -pix_fmt yuv420p" },
+        { "kept.mkv", "-f lavfi -i testsrc2=s=64x48:r=20:d=3 -c:v libx264 -preset veryfast -g 9 -pix_fmt yuv420p" },
+        { "kept.avi", "-f lavfi -i testsrc2=s=64x48:r=20:d=2 -c:v mpeg4 -g 12 -bf 2" },
+        { "kept.ts", "-f lavfi -i testsrc2=s=64x48:r=20:d=2 -c:v mpeg2video -g 12 -bf 2" },
+    };
+    static stage_run whole, kept;
+    const char *paths[NUM_STAGE_CLIPS];
+    weir_clip_part parts[NUM_STAGE_CLIPS];
+    uint64_t chance = (uint64_t)weir_clock_ns();
+    print_message("seed %llu\n", (unsigned long long)chance);
+    for (size_t i = 0; i < NUM_STAGE_CLIPS; i++) {
+        uint64_t kind = weir__random_below(&chance, 4);
+        paths[i] = i == 7 ? clips_path("none.mp4") : clips_make(kinds[kind][0], kinds[kind][1]);
+        if (!paths[i])
+            return;
+        int64_t start_ns = (int64_t)weir__random_below(&chance, 18) * 100 * WEIR_MILLISECOND;
+        parts[i] = (weir_clip_part){ .start_ns = start_ns, .end_ns = i % 3 ? start_ns + 400 * WEIR_MILLISECOND : 0 };
+    }
+    const weir_list_config list = { .paths = paths, .num_paths = NUM_STAGE_CLIPS, .parts = parts };
+    for (int way = 0; way < 4; way++) {
+        weir_video_config config = { .seed = 3 };
+        if (way % 2)
+            config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = 3 };
+        config.chunk_frames = way / 2 ? 2 : 0;
+        run_stage(&list, config, &whole);
+        config.keep_open = 2;
+        run_stage(&list, config, &kept);
+        assert_int_equal(whole.num_failed, 1);
+        assert_int_equal(kept.num_failed, 1);
+        assert_string_equal(kept.message, whole.message);
+        for (size_t i = 0; i < NUM_STAGE_CLIPS; i++)
+            if (kept.hashes[i] != whole.hashes[i])
+                fail_msg("way %d: %s from %lld is different", way, paths[i], (long long)parts[i].start_ns);
+    }
 }
 
 TEST_MAIN(NULL, NULL, clips_set_up, clips_tear_down)

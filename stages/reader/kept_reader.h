@@ -15,8 +15,14 @@
 int weir__video_reader_config(weir_video_config *own, const weir_video_config *config, size_t config_size,
                               weir_error *error);
 
-/* From now on, the reader asks that function whether to stop. */
+/* From now on, the reader asks that function whether to stop; no other function is called. */
 void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void *self), void *self);
+
+/* Also calls that one, with the same self, for each frame that the decoder returns. */
+void weir__video_reader_watch(weir_video_reader *reader, void (*on_frame)(void *self));
+
+/* What the last request has cost so far, also if it failed. */
+const weir_decode_cost *weir__video_reader_cost(const weir_video_reader *reader);
 
 const char *weir__video_reader_path(const weir_video_reader *reader);
 

@@ -10,6 +10,9 @@
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/sampling_fields.h"
 
+/* Each has a descriptor. */
+enum { MAX_KEPT_OPEN = 1 << 16 };
+
 #define VIDEO_FIELDS(FIELD, type) \
     FIELD(type, input, CONFIG, &weir__input_fields, input_size) \
     FIELD(type, input_size, OURS, 0, 0) \
@@ -28,7 +31,9 @@
     FIELD(type, max_bytes, UNSIGNED, 0, UINT64_MAX) \
     FIELD(type, audio, OURS, 0, 0) /* not across processes */ \
     FIELD(type, audio_size, OURS, 0, 0) \
-    FIELD(type, allocator, OURS, 0, 0) /* nor this */
+    FIELD(type, allocator, OURS, 0, 0) /* nor this */ \
+    FIELD(type, keep_open, UNSIGNED, 0, MAX_KEPT_OPEN) \
+    FIELD(type, kept, OURS, 0, 0)
 
 DEFINE_STRUCT_RULES(weir__video_fields, weir_video_config, "weir_video_config", VIDEO_FIELDS);
 

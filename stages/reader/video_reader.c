@@ -551,7 +551,18 @@ int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir
 void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void *self), void *self)
 {
     reader->reader.decoder.should_stop = should_stop;
+    reader->reader.decoder.on_frame = NULL;
     reader->reader.decoder.self = self;
+}
+
+void weir__video_reader_watch(weir_video_reader *reader, void (*on_frame)(void *self))
+{
+    reader->reader.decoder.on_frame = on_frame;
+}
+
+const weir_decode_cost *weir__video_reader_cost(const weir_video_reader *reader)
+{
+    return &reader->reader.decoder.cost;
 }
 
 const char *weir__video_reader_path(const weir_video_reader *reader)

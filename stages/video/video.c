@@ -10,11 +10,14 @@
 #include <stdlib.h>
 
 #include <weir/struct_copy.h>
+#include <weir/video_reader_pool.h>
 
 #include "common/random.h"
+#include "common/redact.h"
 #include "stages/audio/audio_stage.h"
 #include "stages/decoder/cost_parts.h"
 #include "stages/reader/frame_selection.h"
+#include "stages/reader/kept_reader.h"
 #include "stages/reader/picture_reader.h"
 #include "stages/reader/video_config.h"
 
@@ -27,6 +30,7 @@ typedef struct video_worker {
     weir_item input;
     weir_sampling sampling; /* of the item's part of the file; borrows the config's lists */
     weir_bytes *loaded;     /* with sound: the file, if the input is not in memory */
+    weir_video_reader *kept; /* of the config's pool, instead of `reader`; NULL = none */
     const char *path;       /* to open, and for messages */
 } video_worker;
 
@@ -50,12 +54,40 @@ static int audio_init(weir_video_config *video, weir_error *error)
     return rc;
 }
 
+static void audio_free(const weir_video_config *video)
+{
+    if (video->audio)
+        weir_audio_decode.config_free((void *)(uintptr_t)video->audio);
+    free((void *)(uintptr_t)video->audio);
+}
+
+/* The readers that all slots share. */
+static int keep_init(weir_video_config *video, weir_error *error)
+{
+    weir_video_reader_pool *pool;
+    weir_video_config one = *video;
+    video->kept = NULL;
+    if (!video->keep_open || video->audio)
+        return WEIR_OK;
+    one.keep_open = 0;
+    one.kept = NULL;
+    weir_video_reader_pool_config config = {
+        .max_open = video->keep_open, .video = &one, .video_size = sizeof one
+    };
+    int rc = weir_video_reader_pool_new(&pool, &config, sizeof config, error);
+    if (rc == WEIR_OK)
+        video->kept = pool;
+    return rc;
+}
+
 static int video_config_init(void *config, weir_error *error)
 {
     int rc = weir__video_config_check(config, error);
     if (rc != WEIR_OK)
         return rc;
     rc = audio_init(config, error);
+    if (rc == WEIR_OK && (rc = keep_init(config, error)) != WEIR_OK)
+        audio_free(config);
     if (rc != WEIR_OK)
         weir__video_config_free(config);
     return rc;
@@ -64,9 +96,8 @@ static int video_config_init(void *config, weir_error *error)
 static void video_config_free(void *config)
 {
     weir_video_config *video = config;
-    if (video->audio)
-        weir_audio_decode.config_free((void *)(uintptr_t)video->audio);
-    free((void *)(uintptr_t)video->audio);
+    weir_video_reader_pool_free(video->kept);
+    audio_free(video);
     weir__video_config_free(video);
 }
 
@@ -107,6 +138,11 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 
 static void end_item(video_worker *worker)
 {
+    if (worker->kept) {
+        const weir_video_config *video = worker->reader.config;
+        weir_video_reader_pool_give_back(video->kept, worker->kept);
+        worker->kept = NULL;
+    }
     weir__picture_reader_close(&worker->reader);
     weir__input_forget(&worker->reader.decoder.input);
     weir_item_release(&worker->input);
@@ -224,6 +260,52 @@ static int choose_part(video_worker *worker, const weir_video_config *video, con
     return narrow_window(part, &entry->part, error);
 }
 
+/* ---- a reader that stays open ---------------------------------------------------------------------------------- */
+
+static bool is_kept_open(const video_worker *worker, const weir_video_config *video, const weir_entry *entry)
+{
+    return video->kept && !worker->reader.decoder.input.bytes && !(entry && entry->archive_length) &&
+           !weir__is_url(worker->path);
+}
+
+static int take_kept(video_worker *worker, const weir_video_config *video, const weir_entry *entry, uint64_t epoch,
+                     uint64_t number, weir_error *error)
+{
+    weir_video_source source = {
+        .path = worker->path,
+        .packets = entry ? entry->packets : NULL,
+        .packets_bytes = entry ? entry->packets_bytes : 0,
+        .should_stop = is_video_stopped,
+        .self = worker,
+    };
+    worker->reader.decoder.cost = (weir_decode_cost){ 0 }; /* of an opening that fails */
+    int rc = weir_video_reader_pool_take(video->kept, &source, sizeof source, &worker->kept, error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir__video_reader_watch(worker->kept, count_video_frame);
+    weir_video_reader_set_number(worker->kept, epoch, number);
+    if (!video->chunk_frames)
+        return WEIR_OK;
+    return weir_video_reader_begin(worker->kept, &worker->sampling, sizeof worker->sampling, NULL, 0, error);
+}
+
+/* As weir__picture_reader_chunk(). */
+static int give_kept(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
+{
+    if (!video->chunk_frames)
+        return weir_video_reader_frames(worker->kept, &worker->sampling, sizeof worker->sampling, NULL, 0, frames,
+                                        error);
+    int rc = weir_video_reader_next(worker->kept, frames, error);
+    return rc == WEIR_OK && !(*frames)->is_last_chunk ? WEIR_MORE : rc;
+}
+
+static const weir_decode_cost *cost_of(const video_worker *worker)
+{
+    return worker->kept ? weir__video_reader_cost(worker->kept) : &worker->reader.decoder.cost;
+}
+
+/* ---- items ----------------------------------------------------------------------------------------------------- */
+
 /* The random frames of an entry must not depend on the rank or the time; those of other items are others in each epoch,
    too. */
 static int open_item(video_worker *worker, const weir_video_config *video, weir_error *error)
@@ -232,6 +314,10 @@ static int open_item(video_worker *worker, const weir_video_config *video, weir_
     int rc = weir__input_check(&worker->input, &entry, error);
     if (rc == WEIR_OK)
         rc = choose_part(worker, video, entry, error);
+    uint64_t epoch = entry ? entry->epoch : weir_task_epoch(worker->task);
+    uint64_t item = entry ? entry->number : weir_task_seq(worker->task);
+    if (rc == WEIR_OK && is_kept_open(worker, video, entry))
+        return take_kept(worker, video, entry, epoch, item, error);
     worker->reader.decoder.input.is_read_again = !weir__sampling_is_plain(&worker->sampling);
     if (rc == WEIR_OK && worker->audio)
         rc = load_video(worker, video, error);
@@ -239,8 +325,7 @@ static int open_item(video_worker *worker, const weir_video_config *video, weir_
         return rc;
     worker->reader.frames.table = entry ? entry->packets : NULL;
     worker->reader.frames.table_bytes = entry ? entry->packets_bytes : 0;
-    uint64_t number = weir__random_seed(entry ? entry->epoch : weir_task_epoch(worker->task),
-                                        entry ? entry->number : weir_task_seq(worker->task));
+    uint64_t number = weir__random_seed(epoch, item);
     weir_picture_request wanted = {
         .sampling = &worker->sampling,
         .picture = video->picture,
@@ -268,11 +353,12 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (is_first)
         rc = open_item(worker, video, &error);
     if (rc == WEIR_OK)
-        rc = weir__picture_reader_chunk(&worker->reader, &frames, &error);
+        rc = worker->kept ? give_kept(worker, video, &frames, &error)
+                          : weir__picture_reader_chunk(&worker->reader, &frames, &error);
     if (rc == WEIR_OK && worker->audio && (rc = add_sound(worker, frames, &error)) != WEIR_OK)
         weir_frames_free(frames);
     weir__picture_reader_leave(&worker->reader);
-    weir__cost_tell(task, rc < 0 ? &worker->reader.decoder.cost : &frames->cost);
+    weir__cost_tell(task, rc < 0 ? cost_of(worker) : &frames->cost);
     if (rc < 0)
         rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
     else

@@ -100,6 +100,8 @@ const option_row video_rows[] = {
       .help = "fail if one result would take more memory than SIZE (default 8G)" },
     { ROW("max-duration", config.max_duration_ns, option_duration), .excludes = "audio images", .argument = "SPAN",
       .help = "fail if the video is longer than SPAN (default: any length)" },
+    { ROW("keep-open", config.keep_open, option_count32), .excludes = "audio images", .argument = "N", .max = 65536,
+      .help = "keep up to N files open for further clips of them (default 0)" },
     { ROW("stream", config.stream, option_count32), .excludes = "images", .argument = "N",
       .help = "the N-th video stream of the file, from 1 (default: the one that ffmpeg takes)" },
     { 0 },
