@@ -440,7 +440,8 @@ static void run_stage(const weir_list_config *list, weir_video_config config, st
 TEST_CASE(a_stage_that_keeps_files_open_gives_the_same)
 {
     static const char *const kinds[][2] = {
-        { "kept.mp4", "-f lavfi -i testsrc2=s=64x48:r=20:d=3 -c:v libx264 -preset veryfast -g 12 -bf 2 -pix_fmt yuv420p" },
+        { "kept.mp4",
+          "-f lavfi -i testsrc2=s=64x48:r=20:d=3 -c:v libx264 -preset veryfast -g 12 -bf 2 -pix_fmt yuv420p" },
         { "kept.mkv", "-f lavfi -i testsrc2=s=64x48:r=20:d=3 -c:v libx264 -preset veryfast -g 9 -pix_fmt yuv420p" },
         { "kept.avi", "-f lavfi -i testsrc2=s=64x48:r=20:d=2 -c:v mpeg4 -g 12 -bf 2" },
         { "kept.ts", "-f lavfi -i testsrc2=s=64x48:r=20:d=2 -c:v mpeg2video -g 12 -bf 2" },

@@ -28,10 +28,10 @@ typedef struct video_worker {
 
     /* of the current item; kept between its chunks */
     weir_item input;
-    weir_sampling sampling; /* of the item's part of the file; borrows the config's lists */
-    weir_bytes *loaded;     /* with sound: the file, if the input is not in memory */
+    weir_sampling sampling;  /* of the item's part of the file; borrows the config's lists */
+    weir_bytes *loaded;      /* with sound: the file, if the input is not in memory */
     weir_video_reader *kept; /* of the config's pool, instead of `reader`; NULL = none */
-    const char *path;       /* to open, and for messages */
+    const char *path;        /* to open, and for messages */
 } video_worker;
 
 static int audio_init(weir_video_config *video, weir_error *error)
@@ -71,9 +71,7 @@ static int keep_init(weir_video_config *video, weir_error *error)
         return WEIR_OK;
     one.keep_open = 0;
     one.kept = NULL;
-    weir_video_reader_pool_config config = {
-        .max_open = video->keep_open, .video = &one, .video_size = sizeof one
-    };
+    weir_video_reader_pool_config config = { .max_open = video->keep_open, .video = &one, .video_size = sizeof one };
     int rc = weir_video_reader_pool_new(&pool, &config, sizeof config, error);
     if (rc == WEIR_OK)
         video->kept = pool;
