@@ -549,7 +549,8 @@ TEST_CASE(mistakes_are_told_in_one_line)
     assert_refused(clip, "--width 0", "--width");
     assert_refused(clip, "--width 40000", "--width");
     assert_refused(clip, "--resize none --width 64", "--resize none");
-    assert_refused(clip, "--pix-fmt cmyk", "--pixel: \"cmyk\" is not rgb24, gray8, yuv420p, rgb48, gray16 or yuv420p10");
+    assert_refused(clip, "--pix-fmt cmyk",
+                   "--pixel: \"cmyk\" is not rgb24, gray8, yuv420p, rgb48, gray16 or yuv420p10");
     assert_refused(clip, "-o /nowhere/at/all.npy", "/nowhere/at/all.npy");
 }
 

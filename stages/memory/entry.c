@@ -38,15 +38,27 @@ static const char *put_text(char **end, const char *text)
     return copy;
 }
 
+static void drop_values(weir_entry *entry)
+{
+    free(entry->values);
+    entry->values = NULL;
+    entry->num_values = 0;
+    entry->values_bytes = 0;
+}
+
 int weir_entry_set_values(weir_entry *entry, const weir_value *values, size_t num_values)
 {
-    size_t num_bytes = num_values * sizeof *values;
     if (!entry || (num_values && !values))
         return WEIR_EINVAL;
+    if (num_values == 0) {
+        drop_values(entry);
+        return WEIR_OK;
+    }
+    size_t num_bytes = num_values * sizeof *values;
     for (size_t i = 0; i < num_values; i++)
         num_bytes += text_bytes(values[i].name) + text_bytes(values[i].text);
-    weir_value *copies = num_values ? malloc(num_bytes) : NULL; /* and behind them the texts */
-    if (num_values && !copies)
+    weir_value *copies = malloc(num_bytes); /* and behind them the texts */
+    if (!copies)
         return WEIR_ENOMEM;
     char *end = (char *)(copies + num_values);
     for (size_t i = 0; i < num_values; i++) {
@@ -54,9 +66,9 @@ int weir_entry_set_values(weir_entry *entry, const weir_value *values, size_t nu
         copies[i].name = put_text(&end, values[i].name);
         copies[i].text = put_text(&end, values[i].text);
     }
-    free(entry->values);
+    drop_values(entry);
     entry->values = copies;
     entry->num_values = num_values;
-    entry->values_bytes = num_values ? num_bytes : 0;
+    entry->values_bytes = num_bytes;
     return WEIR_OK;
 }
