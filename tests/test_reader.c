@@ -87,6 +87,7 @@ typedef struct setting {
     size_t max_cached_bytes; /* 0 = none */
     int64_t far_bytes;
     bool is_survey; /* the header's list of packets is not used */
+    bool keeps_recent;
     uint64_t seed;
     uint64_t seq;
     uint8_t threads;
@@ -748,6 +749,7 @@ static void keep_file(kept_file *file, const char *path, const setting *how)
         .is_survey = how->is_survey,
         .max_frames = MAX_SHOTS,
         .max_duration_ns = INT64_MAX,
+        .keeps_recent = how->keeps_recent,
         .stays_open = true,
     };
     assert_int_equal(weir__decoder_init(&file->decoder), WEIR_OK);
@@ -832,8 +834,12 @@ static void check_kept(const char *path, weir_frame_reader_way way, setting how)
     (void)way;
     if (!is_whole())
         return;
+    how.keeps_recent = weir__random_below(&draw, 2);
     keep_file(&file, path, &how);
     for (unsigned i = 0; i < num_here; i++, num_requests++) {
+        if (file.is_open && how.keeps_recent && weir__random_below(&draw, 4) == 0 &&
+            weir__frame_reader_can_select(&file.reader, &file.sampling)) /* as a pool does */
+            weir__frame_reader_rest(&file.reader);
         int64_t indices[MAX_ASKED];
         size_t num_indices = draw_indices(&draw, (int64_t)all.num_shots, FFMAX(last, 0), indices);
         bool is_left = weir__random_below(&draw, 5) == 0; /* another request comes in its midst */
@@ -859,6 +865,48 @@ TEST_CASE(random_requests_to_a_file_that_stays_open_give_the_frames_of_the_whole
     for_all_samples(check_kept);
     printf("%u requests\n", num_requests);
     assert_true(num_requests > 1000);
+}
+
+/* Clips of 30 frames that overlap, one after the other, as those of a list: what they share is decoded once. */
+TEST_CASE(clips_that_overlap_share_what_they_decode)
+{
+    for (size_t i = 0; i < num_samples; i++) {
+        kept_file file;
+        int64_t indices[30];
+        if (!read_whole(&samples[i]) || !is_whole() || all.num_shots < 64 || all.num_shots > 300)
+            continue;
+        keep_file(&file, samples[i].path, &(setting){ .max_cached_bytes = CACHE_BYTES, .keeps_recent = true });
+        for (int64_t start = 0; start <= 30; start += 10) {
+            for (int64_t j = 0; j < 30; j++)
+                indices[j] = start + j;
+            if (file.is_open)
+                weir__frame_reader_rest(&file.reader);
+            assert_int_equal(take_frames(&file, indices, 30, MAX_SHOTS, &chosen), WEIR_OK);
+            for (size_t j = 0; j < 30; j++)
+                assert_shot(samples[i].path, "of clips that overlap", j, (size_t)indices[j]);
+        }
+        if (file.reader.way == WEIR_READER_INDEXED && file.num_decoded > 60 * 12 / 10)
+            fail_msg("%s: %" PRIu64 " frames were decoded for 60", samples[i].path, file.num_decoded);
+        free_file(&file);
+    }
+}
+
+/* From the last frame to the first: what a run shows before its start is not kept, since references may be missing. */
+TEST_CASE(frames_that_were_decoded_without_their_references_are_not_kept)
+{
+    for (size_t i = 0; i < num_samples; i++) {
+        kept_file file;
+        if (!read_whole(&samples[i]) || !is_whole() || all.num_shots > 120)
+            continue;
+        keep_file(&file, samples[i].path, &(setting){ .max_cached_bytes = CACHE_BYTES, .keeps_recent = true });
+        for (int64_t frame = (int64_t)all.num_shots - 1; frame >= 0; frame--) {
+            if (file.is_open && file.reader.way != WEIR_READER_INDEXED)
+                break; /* it keeps nothing */
+            assert_int_equal(take_frames(&file, &frame, 1, MAX_SHOTS, &chosen), WEIR_OK);
+            assert_shot(samples[i].path, "backwards", 0, (size_t)frame);
+        }
+        free_file(&file);
+    }
 }
 
 /* Frame after frame, each is decoded once; where frames are counted, they are decoded once more for that. */

@@ -215,6 +215,11 @@ int weir__frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec)
         return WEIR_OK;
 }
 
+uint64_t weir__frame_memory_bytes(const weir_frame_memory *memory)
+{
+    return memory->account ? atomic_load_explicit((account *)memory->account->data, memory_order_relaxed) : 0;
+}
+
 int weir__frame_memory_verdict(const weir_frame_memory *memory, weir_error *error)
 {
     if (memory->is_out)

@@ -39,6 +39,9 @@ int64_t weir__frame_memory_max_pixels(const weir_frame_memory *memory, enum AVCo
    WEIR_ENOMEM. */
 int weir__frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec);
 
+/* The bytes of the codec's frames that live. */
+uint64_t weir__frame_memory_bytes(const weir_frame_memory *memory);
+
 /* Fills *error if a frame was refused, whatever the codec made of that; else WEIR_OK. */
 int weir__frame_memory_verdict(const weir_frame_memory *memory, weir_error *error);
 

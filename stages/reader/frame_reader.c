@@ -53,6 +53,8 @@ void weir__frame_reader_close(weir_frame_reader *reader)
 {
     weir__frame_targets_forget(&reader->targets);
     weir__frame_counter_reset(&reader->counter);
+    weir__recent_frames_reset(&reader->recent);
+    reader->file.decoder->memory.give_up = NULL;
     weir__timeline_reset(&reader->timeline);
     weir__file_packets_reset(&reader->file);
     *reader = (weir_frame_reader){
@@ -63,6 +65,7 @@ void weir__frame_reader_close(weir_frame_reader *reader)
         .max_frames = reader->max_frames,
         .max_duration_ns = reader->max_duration_ns,
         .stays_open = reader->stays_open,
+        .keeps_recent = reader->keeps_recent,
     };
 }
 
@@ -130,10 +133,23 @@ static int make_timeline(weir_frame_reader *reader, uint64_t seq, weir_error *er
     return rc;
 }
 
+/* The targets that an earlier request has decoded. */
+static void find_recent(weir_frame_reader *reader)
+{
+    weir_decoder *decoder = reader->file.decoder;
+    reader->run.recent = &reader->recent;
+    decoder->memory.give_up = weir__indexed_run_give_up;
+    decoder->memory.keeper = &reader->run;
+    for (size_t i = 0; i < reader->targets.num; i++)
+        reader->targets.all[i].kept = weir__recent_frames_get(&reader->recent, reader->targets.all[i].frame);
+}
+
 static int set_targets(weir_frame_reader *reader, const weir_selection *selection, weir_error *error)
 {
     if (weir__frame_targets_set(&reader->targets, selection) != WEIR_OK)
         return weir__reader_fail_memory(error);
+    if (reader->way == WEIR_READER_INDEXED && reader->keeps_recent)
+        find_recent(reader);
     if (reader->way == WEIR_READER_INDEXED)
         weir__indexed_run_want(&reader->run);
     return weir__index_failure(&reader->file.index, error);
@@ -204,9 +220,11 @@ void weir__frame_reader_rest(weir_frame_reader *reader)
     weir__frame_counter_reset(&reader->counter);
     reader->counter.has_kept = false;
     reader->counter.is_running = false;
+    av_frame_unref(reader->file.decoder->frame);
+    if (reader->keeps_recent && reader->way == WEIR_READER_INDEXED)
+        return; /* the next request may go on */
     reader->run.is_running = false;
     reader->file.hidden.num = 0;
-    av_frame_unref(reader->file.decoder->frame);
     weir__decoder_flush(reader->file.decoder);
 }
 
@@ -214,6 +232,8 @@ size_t weir__frame_reader_bytes(const weir_frame_reader *reader)
 {
     const AVFormatContext *format = reader->file.decoder->format;
     size_t num_bytes = weir__file_packets_bytes(&reader->file) + weir__timeline_bytes(&reader->timeline);
+    if (reader->keeps_recent)
+        num_bytes += (size_t)weir__frame_memory_bytes(&reader->file.decoder->memory);
     for (unsigned i = 0; i < format->nb_streams; i++)
         num_bytes += (size_t)avformat_index_get_entries_count(format->streams[i]) * sizeof(AVIndexEntry);
     return num_bytes;
@@ -260,13 +280,29 @@ static int next_plain(weir_frame_reader *reader, weir_error *error)
     return check_duration(reader, weir__ticks_ns(counter->clock.ticks, counter->clock.time_base), error);
 }
 
+/* Is the next target kept? Then its frame is in the decoder. */
+static bool take_kept(weir_frame_reader *reader)
+{
+    weir_frame_targets *targets = &reader->targets;
+    weir_target *target = targets->next < targets->num ? &targets->all[targets->next] : NULL;
+    if (!target || !target->kept)
+        return false;
+    av_frame_unref(reader->file.decoder->frame);
+    av_frame_move_ref(reader->file.decoder->frame, target->kept);
+    av_frame_free(&target->kept);
+    return true;
+}
+
 int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error)
 {
     reader->num_repeats = 1;
     if (reader->way == WEIR_READER_PLAIN)
         return next_plain(reader, error);
-    int rc = reader->way == WEIR_READER_COUNTED ? weir__frame_counter_select(&reader->counter, error)
-                                                : weir__indexed_run_next(&reader->run, error);
+    int rc = WEIR_OK;
+    if (reader->way == WEIR_READER_COUNTED)
+        rc = weir__frame_counter_select(&reader->counter, error);
+    else if (!take_kept(reader))
+        rc = weir__indexed_run_next(&reader->run, error);
     if (rc == WEIR_OK)
         reader->num_repeats = weir__frame_targets_take(&reader->targets);
     return rc;

@@ -15,6 +15,7 @@
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/frame_targets.h"
 #include "stages/reader/indexed_run.h"
+#include "stages/reader/recent_frames.h"
 
 typedef enum weir_frame_reader_way {
     WEIR_READER_PLAIN = 0, /* all frames, as decoded */
@@ -27,7 +28,8 @@ typedef struct weir_frame_reader {
     uint64_t seed;
     uint64_t max_frames;
     int64_t max_duration_ns;
-    bool stays_open; /* further requests are likely: keep for them what the decoder and the timeline have */
+    bool stays_open;   /* further requests are likely: keep for them what the decoder and the timeline have */
+    bool keeps_recent; /* and decoded frames: requests often want the same ones again. Not with decoder threads */
 
     /* of the request, set before weir__frame_reader_select(); borrowed until the next one or the close */
     const weir_sampling *sampling;
@@ -50,6 +52,7 @@ typedef struct weir_frame_reader {
 
     weir_frame_targets targets;
     weir_frame_counter counter; /* plain and counted */
+    weir_recent_frames recent;  /* indexed, if keeps_recent */
     weir_indexed_run run;
 
     /* of the current frame */
@@ -93,8 +96,8 @@ uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader);
  */
 int weir__frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order);
 
-/* Ends the request, and frees what the decoder has; the index, the cache and the timeline stay. Only if
-   weir__frame_reader_can_select(). */
+/* Ends the request, and frees what the decoder has, unless decoded frames are kept; the index, the cache and the timeline
+   stay. Only if weir__frame_reader_can_select(). */
 void weir__frame_reader_rest(weir_frame_reader *reader);
 
 /* What the open file takes: cache, index, timeline, and FFmpeg's tables of packets. */

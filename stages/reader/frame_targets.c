@@ -41,8 +41,15 @@ unsigned weir__frame_targets_take(weir_frame_targets *targets)
     return (unsigned)(targets->next - first);
 }
 
+void weir__frame_targets_drop_kept(weir_frame_targets *targets)
+{
+    for (size_t i = 0; i < targets->num; i++)
+        av_frame_free(&targets->all[i].kept);
+}
+
 void weir__frame_targets_forget(weir_frame_targets *targets)
 {
+    weir__frame_targets_drop_kept(targets);
     free(targets->all);
     *targets = (weir_frame_targets){ .num_missing = targets->num_missing };
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <libavutil/frame.h>
+
 #include "stages/reader/frame_selection.h"
 
 /* A wanted frame, and its position in the result. */
@@ -16,6 +18,7 @@ typedef struct weir_target {
     size_t position;
     bool is_repeat; /* the video has too few frames: an earlier position of the clip has it, too */
     bool has_come;
+    AVFrame *kept; /* it was decoded for an earlier request; NULL = it is to be decoded */
 } weir_target;
 
 typedef struct weir_frame_targets {
@@ -31,6 +34,9 @@ int weir__frame_targets_set(weir_frame_targets *targets, const weir_selection *s
 
 /* The next target's frame has come. Returns how many targets want it, at least one; they are passed. */
 unsigned weir__frame_targets_take(weir_frame_targets *targets);
+
+/* From here on, all are to be decoded. */
+void weir__frame_targets_drop_kept(weir_frame_targets *targets);
 
 /* Makes them empty; but what is missing stays counted. */
 void weir__frame_targets_forget(weir_frame_targets *targets);

@@ -62,14 +62,18 @@ static void set_run(weir_indexed_run *run)
     run->last = packet_of(run, target);
     if (run->packet > run->start)
         run->last = FFMAX(run->last, run->packet - 1);
+    run->end = target + 1;
     for (target++; target < run->targets->num; target++) {
+        if (run->targets->all[target].kept)
+            continue;
         if (start_of(run, target) > run->last + 1)
             break;
         run->last = FFMAX(run->last, packet_of(run, target));
+        run->end = target + 1;
     }
-    run->end = target;
     run->is_running = true;
     run->is_beyond = false;
+    run->has_given_up = false;
 }
 
 /* Are packets of the run shown before its start? */
@@ -112,6 +116,9 @@ static int begin_run(weir_indexed_run *run, weir_error *error)
 /* Used if the index is wrong, or the file damaged. Errors of earlier runs will be counted again. */
 static int begin_last_resort(weir_indexed_run *run, weir_error *error)
 {
+    weir__frame_targets_drop_kept(run->targets);
+    if (run->recent)
+        weir__recent_frames_drop(run->recent);
     run->file->decoder->num_errors = run->scan_errors;
     run->is_last_resort = true;
     run->is_running = true;
@@ -270,6 +277,14 @@ static int decode_again(weir_indexed_run *run, weir_error *error)
     return WEIR_MORE;
 }
 
+/* Is the current frame what any other run would show? Of those shown before the run's start, references may be missing. */
+static bool may_keep(const weir_indexed_run *run)
+{
+    const weir_decoder *decoder = run->file->decoder;
+    return run->recent && !run->is_last_resort && !decoder->is_threaded &&
+           (run->start == 0 || decoder->frame->pts >= entry_of(run, run->start)->pts);
+}
+
 /* Accepts the current frame, or skips it (WEIR_MORE). */
 static int take_frame(weir_indexed_run *run, weir_error *error)
 {
@@ -279,11 +294,13 @@ static int take_frame(weir_indexed_run *run, weir_error *error)
     if (!weir__index_find(&run->file->index, run->file->decoder->frame->pts, &frame))
         return WEIR_MORE;
     note_frame(run, frame);
+    if (run->file->decoder->codec->flags & AV_CODEC_FLAG_OUTPUT_CORRUPT)
+        run->file->decoder->frame->flags &= ~AV_FRAME_FLAG_CORRUPT;
+    if (may_keep(run))
+        weir__recent_frames_add(run->recent, frame, run->file->decoder->frame);
     size_t target = find_target(run, frame);
     if (target == run->end)
         return WEIR_MORE;
-    if (run->file->decoder->codec->flags & AV_CODEC_FLAG_OUTPUT_CORRUPT)
-        run->file->decoder->frame->flags &= ~AV_FRAME_FLAG_CORRUPT;
     return target > run->targets->next ? pass_over(run, target, error) : WEIR_OK;
 }
 
@@ -300,7 +317,7 @@ static int go_on_alone(weir_indexed_run *run, weir_error *error)
 int weir__indexed_run_next(weir_indexed_run *run, weir_error *error)
 {
     while (run->targets->next < run->targets->num) {
-        bool needs_run = !run->is_running || run->targets->next >= run->end;
+        bool needs_run = !run->is_running || run->targets->next >= run->end || run->has_given_up;
         int rc = needs_run ? begin_run(run, error) : WEIR_OK;
         if (rc != WEIR_OK)
             return rc;
@@ -322,10 +339,21 @@ int weir__indexed_run_next(weir_indexed_run *run, weir_error *error)
 
 /* ---- the targets of a request ---------------------------------------------------------------------------------- */
 
+void weir__indexed_run_give_up(void *self)
+{
+    weir_indexed_run *run = self;
+    weir__recent_frames_drop(run->recent);
+    for (size_t i = run->targets->next; i < run->targets->num; i++)
+        run->has_given_up |= run->targets->all[i].kept != NULL;
+    weir__frame_targets_drop_kept(run->targets);
+}
+
 void weir__indexed_run_want(weir_indexed_run *run)
 {
     for (size_t i = 0; i < run->targets->num; i++) {
         size_t packet = packet_of(run, i);
+        if (run->targets->all[i].kept)
+            continue;
         weir__index_load(&run->file->index, start_of(run, i), packet);
         entry_of(run, packet)->flags |= WEIR_PACKET_WANTED;
     }

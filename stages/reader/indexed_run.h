@@ -10,6 +10,10 @@
  * A run has the threads of the config, unless it begins where packets are shown before its start: the decoder may report errors in
  * these, which do not count, but with threads it does so later. The last resort has one thread.
  *
+ * Targets that an earlier request has decoded are kept (weir_target.kept), and no run has to reach them: a run ends with its last
+ * target that is not kept. If these give way while a run decodes, or the last resort begins, they are targets as all others, and the
+ * next run begins anew.
+ *
  * If the file stays open, the last run of a request does not end with its last target. The decoder is not drained; it gets the
  * packets that follow, until that target comes out.
  * - Invariants: packets `start` to `packet` - 1 have been sent, except disposable ones, none of which is shown after skipped_pts;
@@ -30,11 +34,13 @@
 
 #include "stages/reader/file_packets.h"
 #include "stages/reader/frame_targets.h"
+#include "stages/reader/recent_frames.h"
 
 typedef struct weir_indexed_run {
     weir_file_packets *file;
     weir_frame_targets *targets;
     bool stays_open;
+    weir_recent_frames *recent; /* keeps what is decoded, for further requests; NULL = nothing does */
 
     bool is_running;
     bool is_last_resort; /* decodes everything from the beginning without skipping; no other run follows */
@@ -47,12 +53,16 @@ typedef struct weir_indexed_run {
     uint64_t trouble;     /* signs of damage before it */
     uint64_t scan_errors; /* before the first run */
 
-    bool is_alone; /* no run has threads any more: their frames are over the limit of memory */
+    bool has_given_up; /* kept targets have given way since the run began */
+    bool is_alone;     /* no run has threads any more: their frames are over the limit of memory */
     bool must_drain;
     bool is_beyond;         /* it has got packets that the request does not need */
     uint64_t needed_errors; /* the decoder's count and first code before these */
     int needed_averror;
 } weir_indexed_run;
+
+/* Frees what is kept, as the decoder needs the memory; it calls that while a run decodes. */
+void weir__indexed_run_give_up(void *run);
 
 /* The targets of a request are set: nothing that they need is skipped. */
 void weir__indexed_run_want(weir_indexed_run *run);
@@ -60,7 +70,7 @@ void weir__indexed_run_want(weir_indexed_run *run);
 /* Before the targets of that request are freed. */
 void weir__indexed_run_forget(weir_indexed_run *run);
 
-/* The frame of the next target is in the decoder. WEIR_EOF: no more; or the failure with *error filled. */
+/* The frame of the next target, which is not kept, is in the decoder. WEIR_EOF: no more; or the failure with *error filled. */
 int weir__indexed_run_next(weir_indexed_run *run, weir_error *error);
 
 #endif

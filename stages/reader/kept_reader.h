@@ -18,7 +18,8 @@ int weir__video_reader_config(weir_video_config *own, const weir_video_config *c
 /* From now on, the reader asks that function whether to stop; no other function is called. */
 void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void *self), void *self);
 
-/* Also calls that one, with the same self, for each frame that the decoder returns. */
+/* Also calls that one, with the same self, for each frame that the decoder returns. And the reader keeps decoded frames for further
+   requests. */
 void weir__video_reader_watch(weir_video_reader *reader, void (*on_frame)(void *self));
 
 /* What the last request has cost so far, also if it failed. */

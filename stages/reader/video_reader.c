@@ -558,6 +558,7 @@ void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void
 void weir__video_reader_watch(weir_video_reader *reader, void (*on_frame)(void *self))
 {
     reader->reader.decoder.on_frame = on_frame;
+    reader->reader.frames.keeps_recent = reader->config.decoder->threads <= 1;
 }
 
 const weir_decode_cost *weir__video_reader_cost(const weir_video_reader *reader)

@@ -225,8 +225,10 @@ typedef struct weir_video_config {
     weir_allocator *allocator;
     /* Of the stage: so many files stay open after their items, the least recently used are closed (0 = none). Then a later item of the
        same file, as another clip of it, costs neither opening it nor finding its frames, and decodes on if it comes after the one
-       before. All slots share them; weir/video_reader_pool.h says what is kept, and when a file is opened anew. Results are the
-       same. Not for URLs, pipes, files in memory or in archives, and not with audio: these are opened for each item. */
+       before. All slots share them; weir/video_reader_pool.h says what is kept, and when a file is opened anew. Of each file, up to
+       64 MiB of decoded frames are kept, too, unless the decoder has threads: what clips share is decoded once, if they come
+       one after the other. Results are the same. Not for URLs, pipes, files in memory or in archives, and not with audio: these
+       are opened for each item. */
     uint32_t keep_open;
     void *kept; /* private to the stage; NULL */
 } weir_video_config;

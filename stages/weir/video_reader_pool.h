@@ -46,7 +46,8 @@ typedef struct weir_video_reader_pool_config {
        limit of descriptors, and at most 256) */
     uint32_t max_open;
     /* Of the readers that are not in use: their packets, and their tables of packets and frames; not what FFmpeg keeps of an open
-       file besides its table of packets. Decoded frames are freed when a reader is given back. (0 = 256 MiB) */
+       file besides its table of packets. Decoded frames are freed when a reader is given back, except by a
+       video stage (keep_open in weir/video.h). (0 = 256 MiB) */
     uint64_t max_bytes;
     /* Of all readers, as for weir_video_reader_open() (NULL = the defaults). */
     const weir_video_config *video;
