@@ -1,32 +1,23 @@
 /*
- * The still image stage: loads the file into memory, then decodes and scales it like a video of one frame. It decodes
- * from memory, because FFmpeg treats a path that ends in ".jpg" as a pattern of many names.
+ * The still image stage: loads the file into memory, and asks the picture reader for its first frame. The reader gets the
+ * file from memory, because FFmpeg treats a path that ends in ".jpg" as a pattern of many names.
  */
 #include <weir/image.h>
 
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "stages/config/decoder_fields.h"
 #include "stages/config/input_fields.h"
 #include "stages/config/picture_fields.h"
 #include "stages/decoder/cost_parts.h"
-#include "stages/decoder/decoder.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/image/image_stage.h"
 #include "stages/memory/block_pool.h"
-#include "stages/picture/frame_buffer.h"
 #include "stages/reader/picture_reader.h"
-#include "stages/scale/rotate.h"
-#include "stages/scale/scaler.h"
 
 typedef struct image_worker {
-    weir_decoder decoder;
-    weir_rotator rotator;
-    weir_scaler scaler;
-    weir_ffmpeg_log log;
+    weir_video_config one; /* the image stage's options as those of a video; its pointers are the image config's */
+    weir_picture_reader reader;
     weir_task *task; /* the running one */
 } image_worker;
 
@@ -108,99 +99,71 @@ static int image_worker_init(void *self, const void *config, weir_task *task)
 {
     image_worker *worker = self;
     const weir_image_config *image = config;
-    worker->decoder = (weir_decoder){
-        .should_stop = is_image_stopped,
-        .on_frame = count_picture,
-        .self = worker,
-        .config = image->decoder,
-        .input.config = image->input,
+    worker->one = (weir_video_config){
+        .input = image->input,
+        .decoder = image->decoder,
+        .picture = image->picture,
+        .sampling = { .what = WEIR_SAMPLE_ALL, .count = 1 },
+        .max_frames = 1,
+        .max_duration_ns = INT64_MAX,
+        .max_bytes = UINT64_MAX,
+        .allocator = image->allocator,
     };
-    if (weir__decoder_init(&worker->decoder) != WEIR_OK) {
-        weir__decoder_free(&worker->decoder);
+    if (weir__picture_reader_init(&worker->reader, &worker->one, is_image_stopped, count_picture, worker) != WEIR_OK)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
-    }
     return WEIR_OK;
 }
 
 static void image_worker_free(void *self)
 {
     image_worker *worker = self;
-    weir__scaler_reset(&worker->scaler);
-    weir__rotator_free(&worker->rotator);
-    weir__decoder_free(&worker->decoder);
+    weir__picture_reader_free(&worker->reader);
 }
 
 /* Decoders of still pictures conceal truncated data, and report that only in FFmpeg's log. */
-static bool is_damaged(const image_worker *worker)
+static void note_damage(const image_worker *worker, weir_frames *frames)
 {
-    return weir__video_is_corrupt(worker->decoder.frame) || worker->log.num_errors > 0;
+    bool is_damaged = frames->num_corrupt_frames > 0 || worker->reader.log.num_errors > 0;
+    frames->num_corrupt_frames = is_damaged;
+    frames->num_missing_frames = 0;
+    frames->cost.num_missing = 0;
+    frames->cost.num_errors = frames->num_errors + is_damaged;
 }
 
-/* Scales the decoded picture into a result. */
-static int make_result(image_worker *worker, const weir_picture_config *wanted, weir_frames **frames,
-                       weir_error *error)
+static int read_picture(image_worker *worker, const char *path, weir_frames **frames, weir_error *error)
 {
-    const weir_image_config *image = weir_task_config(worker->task);
-    weir_decoder *decoder = &worker->decoder;
-    const AVFrame *picture = decoder->frame;
-    weir_frames_builder builder = { .max_bytes = UINT64_MAX, .allocator = image->allocator };
-    uint8_t *data;
-    int64_t start_ns = weir_clock_ns();
-    int rc = wanted->no_autorotate ? WEIR_OK
-                                   : weir__rotator_run(&worker->rotator, decoder->stream, picture, &picture, error);
+    const weir_picture_request wanted = { .sampling = &worker->one.sampling, .picture = worker->one.picture };
+    int rc = weir__picture_reader_open(&worker->reader, path, error);
+    if (rc == WEIR_OK)
+        rc = weir__picture_reader_ask(&worker->reader, &wanted, error);
+    if (rc == WEIR_OK)
+        rc = weir__picture_reader_chunk(&worker->reader, frames, error);
     if (rc != WEIR_OK)
         return rc;
-
-    int width, height;
-    rc = weir__scaler_size(wanted, picture->width, picture->height, &width, &height, error);
-    if (rc != WEIR_OK)
-        return rc;
-    weir__scaler_set(&worker->scaler, wanted, width, height);
-    rc = weir__frames_begin(&builder, wanted, (uint32_t)width, (uint32_t)height, 1, error);
-    if (rc == WEIR_OK)
-        rc = weir__frames_next(&builder, &data, error);
-    if (rc == WEIR_OK)
-        rc = weir__scaler_run(&worker->scaler, picture, data, error);
-    if (rc != WEIR_OK) {
-        weir__frames_abort(&builder);
-        return rc;
-    }
-    weir__frames_commit(&builder, (weir_frame_facts){ .pts = 0, .mask = 1 });
-    weir__video_describe(decoder, decoder->frame->width, decoder->frame->height, builder.frames);
-    weir__scaler_describe(&worker->scaler, builder.frames);
-    builder.frames->num_corrupt_frames = is_damaged(worker);
-    builder.frames->num_errors = decoder->num_errors;
-    builder.frames->is_last_chunk = true;
-    decoder->cost.scale_ns = weir_clock_ns() - start_ns;
-    decoder->cost.num_frames = 1;
-    decoder->cost.width = builder.frames->source_width; /* known only after decoding */
-    decoder->cost.height = builder.frames->source_height;
-    decoder->cost.num_errors = decoder->num_errors + builder.frames->num_corrupt_frames;
-    builder.frames->cost = decoder->cost;
-    *frames = weir__frames_end(&builder);
+    weir_frames *made = *frames;
+    made->pts[0] = 0; /* a picture has no time */
+    made->times_ns[0] = 0;
+    made->cost.width = made->source_width; /* known only after decoding */
+    made->cost.height = made->source_height;
+    note_damage(worker, made);
     return WEIR_OK;
 }
 
 static int decode_picture(image_worker *worker, const char *path, weir_frames **frames, weir_error *error)
 {
     const weir_image_config *image = weir_task_config(worker->task);
-    weir_decoder *decoder = &worker->decoder;
+    weir_input *input = &worker->reader.decoder.input;
     weir_bytes *loaded = NULL;
     int rc = WEIR_OK;
-    if (!decoder->input.bytes) {
+    if (!input->bytes) {
         AVIOInterruptCB asker = { .callback = interrupt_image, .opaque = worker };
-        rc = weir__input_load(&decoder->input, path, image->max_file_bytes, asker, &loaded, error);
-        decoder->input.bytes = loaded;
+        rc = weir__input_load(input, path, image->max_file_bytes, asker, &loaded, error);
+        input->bytes = loaded;
     }
     if (rc == WEIR_OK)
-        rc = weir__decoder_open(decoder, path, error);
-    if (rc == WEIR_OK)
-        rc = weir__decoder_next(decoder, error);
-    if (rc == WEIR_EOF)
-        rc = weir__decoder_fail_empty(decoder, "no picture: the file is truncated", error);
-    if (rc == WEIR_OK)
-        rc = make_result(worker, image->picture, frames, error);
-    weir__decoder_close(decoder);
+        rc = read_picture(worker, path, frames, error);
+    weir__cost_tell(worker->task, rc == WEIR_OK ? &(*frames)->cost : &worker->reader.decoder.cost);
+    weir__picture_reader_close(&worker->reader);
     weir_bytes_free(loaded);
     return rc;
 }
@@ -208,19 +171,17 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
 static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     image_worker *worker = self;
-    const char *path = weir__input_choose(&worker->decoder.input, in);
+    const char *path = weir__input_choose(&worker->reader.decoder.input, in);
     const char *label = weir_task_label(task);
     weir_frames *frames = NULL;
     weir_error error = { 0 };
 
     worker->task = task;
-    worker->decoder.cost = (weir_decode_cost){ 0 };
-    weir__ffmpeg_log_begin(&worker->log, label[0] ? label : path, path);
+    weir__picture_reader_enter(&worker->reader, label[0] ? label : path, path);
     int rc = weir__input_check_whole(in, &error);
     if (rc == WEIR_OK)
         rc = decode_picture(worker, path, &frames, &error);
-    weir__ffmpeg_log_end();
-    weir__cost_tell(task, &worker->decoder.cost);
+    weir__picture_reader_leave(&worker->reader);
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 

@@ -15,12 +15,14 @@
 #include "stages/decoder/decoder.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
 #include "stages/probe/missing_frames.h"
+#include "stages/reader/file_packets.h"
 #include "stages/reader/packet_table.h"
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 
 typedef struct probe_worker {
     weir_decoder decoder;
+    weir_file_packets file;
     weir_ffmpeg_log log;
     weir_task *task; /* the running one */
 } probe_worker;
@@ -75,6 +77,7 @@ static int probe_worker_init(void *self, const void *config, weir_task *task)
         .config = probe->decoder,
         .input.config = probe->input,
     };
+    worker->file = (weir_file_packets){ .decoder = &worker->decoder };
     if (weir__decoder_init(&worker->decoder) == WEIR_OK)
         return WEIR_OK;
     weir__decoder_free(&worker->decoder);
@@ -144,9 +147,10 @@ static int64_t stream_duration(const weir_decoder *decoder, const weir_index *in
 }
 
 /* After a restart of the clock packets cannot be found by their times: a reader must count them from the beginning. */
-static int describe_video(const weir_decoder *decoder, const weir_index *index, bool with_packets,
-                          weir_probe_result *result)
+static int describe_video(const weir_file_packets *file, bool with_packets, weir_probe_result *result)
 {
+    const weir_decoder *decoder = file->decoder;
+    const weir_index *index = &file->index;
     snprintf(result->codec, sizeof result->codec, "%s", avcodec_get_name(decoder->stream->codecpar->codec_id));
     result->width = (uint32_t)decoder->stream->codecpar->width;
     result->height = (uint32_t)decoder->stream->codecpar->height;
@@ -155,41 +159,30 @@ static int describe_video(const weir_decoder *decoder, const weir_index *index, 
         result->num_keyframes += index->packets[i].flags & WEIR_PACKET_KEY ? 1 : 0;
     result->duration_ns = stream_duration(decoder, index);
     result->num_missing = weir__missing_frames(decoder, index);
-    if (!with_packets || index->distrust)
+    if (!with_packets || index->distrust || file->packet_clock.num_restarts > 0)
         return WEIR_OK;
     return weir__packet_table_pack(index, decoder->stream->time_base, &result->packets, &result->packets_bytes);
 }
 
-static int read_packets(weir_decoder *decoder, bool with_packets, weir_probe_result *result, weir_error *error)
+static int read_packets(weir_file_packets *file, bool with_packets, weir_probe_result *result, weir_error *error)
 {
-    weir_index index = { 0 };
-    weir_packet_clock clock;
-    int rc;
-    weir__packet_clock_begin(&clock, decoder->format, decoder->stream);
-    while ((rc = weir__decoder_read(decoder, error)) == WEIR_OK) {
-        weir__packet_clock_run(&clock, decoder->packet);
-        rc = weir__index_add(&index, decoder->stream, decoder->packet);
-        av_packet_unref(decoder->packet);
-        if (rc != WEIR_OK)
-            break;
-    }
-    if (rc == WEIR_EOF)
-        rc = weir__index_end(&index, decoder->stream);
+    int rc = weir__file_packets_scan(file, error);
     if (rc == WEIR_OK)
-        rc = describe_video(decoder, &index, with_packets && clock.num_restarts == 0, result);
-    if (rc == WEIR_OK && index.num_packets == 0)
+        rc = describe_video(file, with_packets, result);
+    if (rc == WEIR_OK && file->index.num_packets == 0)
         rc = weir_error_set(error, WEIR_EDATA, 0, "the video stream is empty or truncated");
     else if (rc == WEIR_ENOMEM)
         rc = weir_error_set(error, rc, 0, "out of memory");
-    weir__index_reset(&index);
     return rc;
 }
 
-static int decode_video(weir_decoder *decoder, const char *path, weir_probe_check check, weir_error *error)
+static int decode_video(weir_file_packets *file, weir_probe_check check, weir_error *error)
 {
+    weir_decoder *decoder = file->decoder;
     uint64_t num_frames = 0;
-    weir__decoder_close(decoder);
-    int rc = weir__decoder_open(decoder, path, error);
+    int rc = weir__file_packets_reopen(file, error);
+    decoder->num_errors = 0;
+    decoder->first_averror = 0;
     while (rc == WEIR_OK && (rc = weir__decoder_next(decoder, error)) == WEIR_OK)
         if (++num_frames && check == WEIR_PROBE_FIRST)
             return WEIR_OK;
@@ -199,17 +192,17 @@ static int decode_video(weir_decoder *decoder, const char *path, weir_probe_chec
                           : rc;
 }
 
-/* Reads the file that was opened, and closes it. */
-static int read_file(probe_worker *worker, const char *path, weir_probe_result *result)
+/* Reads the file that was opened. */
+static int read_file(probe_worker *worker, weir_probe_result *result)
 {
     const weir_probe_config *config = weir_task_config(worker->task);
     weir_decoder *decoder = &worker->decoder;
     weir_error *error = &result->error;
-    int rc = read_packets(decoder, !config->no_packets, result, error);
+    int rc = read_packets(&worker->file, !config->no_packets, result, error);
     result->num_errors = decoder->num_errors;
     if (rc == WEIR_OK && config->check != WEIR_PROBE_PACKETS) {
         decoder->input.known = NULL;
-        rc = decode_video(decoder, path, config->check, error);
+        rc = decode_video(&worker->file, config->check, error);
         result->num_errors = decoder->num_errors > result->num_errors ? decoder->num_errors : result->num_errors;
     }
     return rc;
@@ -220,15 +213,17 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
     weir_decoder *decoder = &worker->decoder;
     weir_error *error = &result->error;
     int unknown = note_file(path, decoder->input.bytes, decoder->input.member, result);
-    int rc = weir__decoder_open(decoder, path, error);
+    worker->file.path = path;
+    worker->file.max_packets = UINT64_MAX;
+    int rc = weir__file_packets_open(&worker->file, error);
     result->is_unchanged = rc == WEIR_SKIP;
     int noted = note_url(&decoder->input, result);
     rc = noted != WEIR_OK ? noted : rc;
     if (rc == WEIR_OK && unknown && !decoder->input.is_url)
         rc = weir_error_set(error, WEIR_EIO, -unknown, "its size and time are not known: %s", strerror(unknown));
     if (rc == WEIR_OK)
-        rc = read_file(worker, path, result);
-    weir__decoder_close(decoder);
+        rc = read_file(worker, result);
+    weir__file_packets_reset(&worker->file);
     return rc;
 }
 

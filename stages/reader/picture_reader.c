@@ -125,14 +125,16 @@ static bool is_stopped(const weir_picture_reader *reader)
     return reader->decoder.should_stop && reader->decoder.should_stop(reader->decoder.self);
 }
 
-void weir__video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames)
+/* Which stream the pictures come from, and their coded size. */
+static void describe_source(const weir_picture_reader *reader, weir_frames *frames)
 {
+    const weir_decoder *decoder = &reader->decoder;
     frames->time_base_num = decoder->stream->time_base.num;
     frames->time_base_den = decoder->stream->time_base.den;
     frames->stream = weir__decoder_stream_number(decoder);
     frames->stream_index = (uint32_t)decoder->stream->index;
-    frames->source_width = (uint32_t)source_width;
-    frames->source_height = (uint32_t)source_height;
+    frames->source_width = (uint32_t)reader->source_width;
+    frames->source_height = (uint32_t)reader->source_height;
     snprintf(frames->codec, sizeof frames->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
 }
 
@@ -157,11 +159,12 @@ static int begin_frames(weir_picture_reader *reader, weir_frames_builder *builde
     rc = weir__frames_begin(builder, wanted, (uint32_t)reader->width, (uint32_t)reader->height,
                             expected_frames(reader), error);
     if (rc == WEIR_OK)
-        weir__video_describe(&reader->decoder, reader->source_width, reader->source_height, builder->frames);
+        describe_source(reader, builder->frames);
     return rc;
 }
 
-bool weir__video_is_corrupt(const AVFrame *frame)
+/* Did the decoder conceal errors in it? */
+static bool is_concealed(const AVFrame *frame)
 {
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
 }
@@ -196,7 +199,7 @@ static int add_picture(weir_picture_reader *reader, weir_frames_builder *builder
         return rc;
 
     weir__frames_commit(builder, reader->facts);
-    bool is_corrupt = weir__video_is_corrupt(reader->picture);
+    bool is_corrupt = is_concealed(reader->picture);
     builder->frames->num_corrupt_frames += is_corrupt;
     reader->num_corrupt += is_corrupt;
     weir__scaler_describe(&reader->scaler, builder->frames);
@@ -233,7 +236,7 @@ static int check_strictly(const weir_picture_reader *reader, bool has_frame, wei
         snprintf(what, sizeof what, "damage is not tolerated: %" PRIu64 " damaged packet(s)", decoder->num_errors);
         return weir__ffmpeg_error(error, decoder->first_averror, what);
     }
-    if (has_frame && weir__video_is_corrupt(decoder->frame))
+    if (has_frame && is_concealed(decoder->frame))
         return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: errors in a frame were concealed");
     uint64_t num_missing = count_missing(reader, !has_frame);
     if (num_missing > 0)
@@ -321,7 +324,7 @@ static int check_share(const weir_picture_reader *reader, weir_error *error)
     uint64_t expected = reader->frame_filter.is_ended ? count_expected(reader)
                                                       : reader->num_frames + reader->frames.targets.num_missing;
     if (reader->num_frames == 0)
-        return weir__decoder_fail_empty(&reader->decoder, "no frame: the video stream is empty or truncated", error);
+        return weir__decoder_fail_empty(&reader->decoder, "no frame: the stream is empty or truncated", error);
     if (reader->wanted.sampling->what == WEIR_SAMPLE_CLIPS && reader->frames.targets.num_missing > 0)
         return weir_error_set(error, WEIR_EDATA, reader->decoder.first_averror,
                               "%" PRIu64 " frame(s) of the clips are lost to damage",

@@ -91,10 +91,4 @@ void weir__picture_reader_close(weir_picture_reader *reader);
 
 void weir__picture_reader_free(weir_picture_reader *reader);
 
-/* Stores in the result which stream its pictures come from, and their coded size. */
-void weir__video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames);
-
-/* Did the decoder conceal errors in it? */
-bool weir__video_is_corrupt(const AVFrame *frame);
-
 #endif
