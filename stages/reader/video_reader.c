@@ -105,7 +105,8 @@ static int load_source(weir_video_reader *reader, weir_error *error)
     reader->user.position = -1;
     input->bytes = reader->source.bytes ? reader->source.bytes : reader->loaded;
     input->user = reader->source.functions && !input->bytes ? &reader->user : NULL;
-    input->is_read_again = true;
+    input->is_read_again =
+        !reader->source.one_request || !weir__sampling_is_plain(&reader->config.sampling);
     return rc;
 }
 

@@ -62,6 +62,10 @@ typedef struct weir_video_source {
        of the bytes, or "(memory)"). */
     const char *name;
 
+    /* The program asks for frames once, with the sampling of the config (NULL in the call). Then the data of a pipe is not kept if
+       the frames are all, or the first ones. */
+    bool one_request;
+
     /* The file's packet table, as weir_probe makes it (NULL = none). With it, selecting frames needs no first pass over the
        file. Borrowed until the reader is freed. A table that does not match the file is not used. */
     const uint8_t *packets;

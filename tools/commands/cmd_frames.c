@@ -11,7 +11,7 @@
 
 #include <weir/engine.h>
 #include <weir/files.h>
-#include <weir/video.h>
+#include <weir/video_reader.h>
 
 #include "common/format.h"
 #include "common/redact.h"
@@ -216,17 +216,7 @@ static void end_report(report *r)
         end_text(r, elapsed);
 }
 
-/* ---- the pipeline ------------------------------------------------------------------------------------------- */
-
-static int build(const char *path, const weir_video_config *video, weir_pipeline **pipeline, weir_error *error)
-{
-    weir_builder *builder = weir_builder_new();
-    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_pipe_video(builder, video, &(weir_stage_options){ .queue_items = 1 });
-    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
-    return weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1, .no_statistics = true }, pipeline,
-                              error);
-}
+/* ---- the reader --------------------------------------------------------------------------------------------- */
 
 static void count(report *r, const weir_frames *frames)
 {
@@ -238,26 +228,58 @@ static void count(report *r, const weir_frames *frames)
     r->cost = frames->cost;
 }
 
-/* Passes all results of the pipeline to the output and the report; either may be NULL. */
-static int take_frames(weir_pipeline *pipeline, frame_output *output, report *r, weir_error *error)
+/* The next frames of the request, or all that are left. WEIR_EOF: none are left. */
+static int next_frames(weir_video_reader *reader, bool is_in_chunks, bool *is_done, weir_frames **frames,
+                       weir_error *error)
 {
-    weir_item item;
-    int rc;
-    while ((rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
-        const weir_frames *frames = item.data;
+    if (is_in_chunks)
+        return weir_video_reader_next(reader, frames, error);
+    if (*is_done)
+        return WEIR_EOF;
+    *is_done = true;
+    return weir_video_reader_frames(reader, NULL, 0, NULL, 0, frames, error);
+}
+
+/* Of what the reader returns: a failure is that of the file, and not of the output. */
+static int of_file(int rc, const report *r, weir_error *error)
+{
+    if (rc < 0 && rc != WEIR_EOF)
+        snprintf(error->label, sizeof error->label, "%s", r->shown_path);
+    return rc;
+}
+
+/* Passes all frames to the output and the report; either may be NULL. */
+static int take_frames(weir_video_reader *reader, bool is_in_chunks, frame_output *output, report *r,
+                       weir_error *error)
+{
+    weir_frames *frames;
+    bool is_done = false;
+    int rc = is_in_chunks ? weir_video_reader_begin(reader, NULL, 0, NULL, 0, error) : WEIR_OK;
+    rc = of_file(rc, r, error);
+    while (rc == WEIR_OK) {
+        rc = of_file(next_frames(reader, is_in_chunks, &is_done, &frames, error), r, error);
+        if (rc != WEIR_OK)
+            break;
         if (output)
             rc = frame_output_add(output, frames, error);
         if (settings.info)
             put_frames(r, frames);
         count(r, frames);
-        weir_item_release(&item);
-        if (rc != WEIR_OK)
-            return rc;
+        weir_frames_free(frames);
     }
-    int failure = weir_pipeline_error(pipeline, "decode", error);
-    if (failure != WEIR_OK)
-        return failure;
-    return rc == WEIR_EOF ? WEIR_OK : weir_error_set(error, rc, 0, "%s", weir_status_text(rc));
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+/* The frames of the config, from the path. */
+static int read_frames(const weir_video_config *video, frame_output *output, report *r, weir_error *error)
+{
+    const weir_video_source source = { .path = r->path, .one_request = true };
+    weir_video_reader *reader;
+    int rc = of_file(weir_video_reader_open(&reader, &source, sizeof source, video, sizeof *video, error), r, error);
+    if (rc == WEIR_OK)
+        rc = take_frames(reader, video->chunk_frames > 0, output, r, error);
+    weir_video_reader_free(reader);
+    return rc;
 }
 
 /* "FILE: what is wrong with it" */
@@ -316,7 +338,6 @@ static int await_pipe(const report *r)
 /* Decodes, writes and prints. WEIR_OK, or the failure with *error filled. */
 static int work(const weir_video_config *video, report *r, weir_error *error)
 {
-    weir_pipeline *pipeline = NULL;
     frame_output *output = NULL;
     const char *inputs[] = { r->path, settings.video.input.ca_file };
     const weir_output_rules rules = { .force = settings.force, .inputs = inputs, .num_inputs = inputs[1] ? 2 : 1 };
@@ -326,10 +347,7 @@ static int work(const weir_video_config *video, report *r, weir_error *error)
     if (rc == WEIR_OK)
         pipe_fd = await_pipe(r);
     if (rc == WEIR_OK)
-        rc = build(r->path, video, &pipeline, error);
-    if (rc == WEIR_OK)
-        rc = take_frames(pipeline, output, r, error);
-    weir_pipeline_free(pipeline);
+        rc = read_frames(video, output, r, error);
     if (pipe_fd >= 0)
         close(pipe_fd);
     if (rc == WEIR_OK && output)
