@@ -10,11 +10,6 @@
 
 #include <weir/video_reader.h>
 
-/* A checked copy for weir_video_reader_open(), also for several calls. WEIR_OK, and weir__video_config_free() frees it; or the
-   failure with *error filled. */
-int weir__video_reader_config(weir_video_config *own, const weir_video_config *config, size_t config_size,
-                              weir_error *error);
-
 /* From now on, the reader asks that function whether to stop; no other function is called. */
 void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void *self), void *self);
 

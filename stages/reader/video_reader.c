@@ -16,10 +16,14 @@
 #include "common/random.h"
 #include "stages/config/own_config.h"
 #include "stages/config/picture_fields.h"
+#include "stages/memory/block_pool.h"
 #include "stages/memory/pixel_kind.h"
+#include "stages/memory/shared_data.h"
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/kept_reader.h"
 #include "stages/reader/picture_reader.h"
+#include "stages/reader/reader_source.h"
+#include "stages/reader/remote_reader.h"
 #include "stages/reader/sampling_fields.h"
 #include "stages/reader/video_config.h"
 #include "stages/reader/video_info.h"
@@ -39,13 +43,11 @@ typedef enum step_state { NOT_BEGUN = 0, GOING, ENDED } step_state;
 struct weir_video_reader {
     /* immutable after open */
     weir_video_config config;
-    weir_video_source source; /* its pointers are the caller's, except bytes if own_bytes */
-    weir_bytes *loaded;       /* the file, if the program's functions cannot seek */
-    weir_user_file user;
-    char *path; /* to open, and for messages */
+    weir_reader_source source;
+    weir_remote_reader remote; /* its self = NULL: this reader does the work itself */
     weir_video_info info;
 
-    uint64_t number; /* of the random frames */
+    uint64_t epoch, number; /* of the random frames */
     weir_picture_reader reader;
     bool is_open;
 
@@ -60,62 +62,26 @@ static int fail_memory(weir_error *error)
 
 /* ---- the source ----------------------------------------------------------------------------------------------- */
 
-static int check_source(const weir_video_source *source, weir_error *error)
-{
-    if (!!source->path + !!source->bytes + !!source->functions != 1)
-        return weir_error_set(error, WEIR_EINVAL, 0, "set exactly one of path, bytes and functions");
-    if (source->own_bytes && !source->bytes)
-        return weir_error_set(error, WEIR_EINVAL, 0, "own_bytes is set, but there are no bytes");
-    return WEIR_OK;
-}
-
-static int own_functions(weir_video_reader *reader, weir_error *error)
-{
-    const weir_video_source *source = &reader->source;
-    weir_file_functions *own = &reader->user.functions;
-    if (!source->functions)
-        return WEIR_OK;
-    if (source->functions_size == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "functions are given, but functions_size is 0: pass sizeof(weir_file_functions)");
-    int rc =
-        weir_struct_copy(own, sizeof *own, source->functions, source->functions_size, "weir_file_functions", error);
-    if (rc == WEIR_OK && (!own->read || own->size_bytes < 0))
-        rc = weir_error_set(error, WEIR_EINVAL, 0, "%s",
-                            own->read ? "functions.size_bytes is negative" : "functions.read is missing");
-    return rc;
-}
-
-static const char *name_of(const weir_video_source *source)
-{
-    if (source->path)
-        return source->path;
-    if (source->name)
-        return source->name;
-    return source->bytes && source->bytes->name ? source->bytes->name : "(memory)";
-}
-
 /* A file that cannot be read twice is read into memory. */
 static int load_source(weir_video_reader *reader, weir_error *error)
 {
     weir_input *input = &reader->reader.decoder.input;
+    weir_reader_source *source = &reader->source;
     int rc = WEIR_OK;
-    if (reader->source.functions && !reader->user.functions.seek)
-        rc = weir__user_file_load(&reader->user, reader->config.input->max_pipe_bytes, &reader->loaded, error);
-    reader->user.position = -1;
-    input->bytes = reader->source.bytes ? reader->source.bytes : reader->loaded;
-    input->user = reader->source.functions && !input->bytes ? &reader->user : NULL;
-    input->is_read_again =
-        !reader->source.one_request || !weir__sampling_is_plain(&reader->config.sampling);
+    if (source->given.functions && !source->user.functions.seek)
+        rc = weir__reader_source_load(source, reader->config.input->max_pipe_bytes, error);
+    input->bytes = source->given.bytes ? source->given.bytes : source->loaded;
+    input->user = source->given.functions && !input->bytes ? &source->user : NULL;
+    input->is_read_again = !source->given.one_request || !weir__sampling_is_plain(&reader->config.sampling);
     return rc;
 }
 
 static int open_file(weir_video_reader *reader, weir_error *error)
 {
-    reader->reader.frames.table = reader->source.packets;
-    reader->reader.frames.table_bytes = reader->source.packets_bytes;
+    reader->reader.frames.table = reader->source.given.packets;
+    reader->reader.frames.table_bytes = reader->source.given.packets_bytes;
     reader->is_open = true;
-    return weir__picture_reader_open(&reader->reader, reader->path, error);
+    return weir__picture_reader_open(&reader->reader, reader->source.path, error);
 }
 
 static void close_file(weir_video_reader *reader)
@@ -145,7 +111,7 @@ int weir__video_reader_config(weir_video_config *own, const weir_video_config *c
 
 static int open_source(weir_video_reader *reader, weir_error *error)
 {
-    weir__picture_reader_enter(&reader->reader, reader->path, reader->path);
+    weir__picture_reader_enter(&reader->reader, reader->source.path, reader->source.path);
     int rc = load_source(reader, error);
     if (rc == WEIR_OK)
         rc = open_file(reader, error);
@@ -155,87 +121,61 @@ static int open_source(weir_video_reader *reader, weir_error *error)
     return rc;
 }
 
-static void free_source(weir_video_reader *reader)
+static int prepare(weir_video_reader *reader, const weir_video_config *config, size_t config_size, weir_error *error)
 {
-    weir_bytes_free(reader->loaded);
-    if (reader->source.own_bytes)
-        weir_bytes_free(reader->source.bytes);
-    if (reader->user.functions.close)
-        reader->user.functions.close(reader->user.functions.self);
-    free(reader->path);
-    free(reader);
-}
-
-/* Takes the source over. NULL = out of memory. */
-/* There is no reader that owns it. */
-static void give_up_source(const weir_video_source *source)
-{
-    weir_file_functions functions;
-    weir_bytes_free(source->own_bytes ? source->bytes : NULL);
-    int rc = weir_struct_copy(&functions, sizeof functions, source->functions, source->functions_size,
-                              "weir_file_functions", NULL);
-    if (rc == WEIR_OK && functions.close)
-        functions.close(functions.self);
-}
-
-static weir_video_reader *reader_new(const weir_video_source *source)
-{
-    weir_video_reader *reader = calloc(1, sizeof *reader);
-    if (!reader) {
-        give_up_source(source);
-        return NULL;
-    }
-    reader->source = *source;
-    reader->number = weir__random_seed(0, 0);
-    return reader;
-}
-
-static int prepare_source(weir_video_reader *reader, weir_error *error)
-{
-    int rc = own_functions(reader, error);
-    if (rc == WEIR_OK)
-        rc = check_source(&reader->source, error);
-    if (rc == WEIR_OK && !(reader->path = strdup(name_of(&reader->source))))
+    const weir_video_source *source = &reader->source.given;
+    int rc = weir__video_reader_config(&reader->config, config, config_size, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (weir__picture_reader_init(&reader->reader, &reader->config, source->should_stop, NULL, source->self) !=
+        WEIR_OK) {
         rc = fail_memory(error);
+        goto no_reader;
+    }
+    reader->reader.frames.stays_open = true;
+    rc = open_source(reader, error);
+    if (rc == WEIR_OK)
+        return WEIR_OK;
+    weir__picture_reader_free(&reader->reader);
+no_reader:
+    weir__video_config_free(&reader->config);
     return rc;
 }
 
 int weir_video_reader_open(weir_video_reader **made, const weir_video_source *source, size_t source_size,
                            const weir_video_config *config, size_t config_size, weir_error *error)
 {
+    weir_reader_source own;
     if (made)
         *made = NULL;
     if (!made || !source || source_size == 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "weir_video_reader_open(): reader, source or source_size is missing");
-    weir_video_source own;
-    int rc = weir_struct_copy(&own, sizeof own, source, source_size, "weir_video_source", error);
-    if (rc != WEIR_OK)
-        return rc;
-    weir_video_reader *reader = reader_new(&own);
-    if (!reader)
-        return fail_memory(error);
-    rc = prepare_source(reader, error);
-    if (rc == WEIR_OK)
-        rc = weir__video_reader_config(&reader->config, config, config_size, error);
-    if (rc != WEIR_OK)
-        goto no_config;
-    if (weir__picture_reader_init(&reader->reader, &reader->config, own.should_stop, NULL, own.self) != WEIR_OK) {
-        rc = fail_memory(error);
-        goto no_reader;
+    int rc = weir__reader_source_take(&own, source, source_size, error);
+    weir_video_reader *reader = rc == WEIR_OK ? calloc(1, sizeof *reader) : NULL;
+    if (!reader) {
+        weir__reader_source_free(&own);
+        return rc == WEIR_OK ? fail_memory(error) : rc;
     }
-    reader->reader.frames.stays_open = true;
-    rc = open_source(reader, error);
+    reader->source = own;
+    rc = prepare(reader, config, config_size, error);
     if (rc == WEIR_OK) {
         *made = reader;
-        return WEIR_OK;
+    } else {
+        weir__reader_source_free(&reader->source);
+        free(reader);
     }
-    weir__picture_reader_free(&reader->reader);
-no_reader:
-    weir__video_config_free(&reader->config);
-no_config:
-    free_source(reader);
     return rc;
+}
+
+weir_video_reader *weir__video_reader_of_remote(const weir_remote_reader *remote, const weir_video_info *info)
+{
+    weir_video_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return NULL;
+    reader->remote = *remote;
+    reader->info = *info;
+    return reader;
 }
 
 static void free_request(reader_request *request)
@@ -251,10 +191,15 @@ void weir_video_reader_free(weir_video_reader *reader)
 {
     if (!reader)
         return;
-    weir__picture_reader_free(&reader->reader);
-    free_request(&reader->request);
-    weir__video_config_free(&reader->config);
-    free_source(reader);
+    if (reader->remote.self) {
+        reader->remote.free(reader->remote.self);
+    } else {
+        weir__picture_reader_free(&reader->reader);
+        free_request(&reader->request);
+        weir__video_config_free(&reader->config);
+        weir__reader_source_free(&reader->source);
+    }
+    free(reader);
 }
 
 int weir_video_reader_info(const weir_video_reader *reader, weir_video_info *info, size_t info_size)
@@ -268,7 +213,8 @@ int weir_video_reader_set_number(weir_video_reader *reader, uint64_t epoch, uint
 {
     if (!reader)
         return WEIR_EINVAL;
-    reader->number = weir__random_seed(epoch, number);
+    reader->epoch = epoch;
+    reader->number = number;
     return WEIR_OK;
 }
 
@@ -311,7 +257,7 @@ static int begin_request(weir_video_reader *reader, reader_request *own, uint32_
     weir_picture_request wanted = {
         .sampling = own->sampling ? own->sampling : &reader->config.sampling,
         .picture = own->picture ? own->picture : reader->config.picture,
-        .number = reader->number,
+        .number = weir__random_seed(reader->epoch, reader->number),
         .chunk_frames = chunk_frames,
         .into = own->into,
         .into_bytes = own->into_bytes,
@@ -326,7 +272,7 @@ static int begin_request(weir_video_reader *reader, reader_request *own, uint32_
     reader->reader.frames.is_survey = own->is_survey;
     if (reader->is_open && !weir__frame_reader_can_select(&reader->reader.frames, wanted.sampling))
         close_file(reader);
-    weir__picture_reader_enter(&reader->reader, reader->path, reader->path);
+    weir__picture_reader_enter(&reader->reader, reader->source.path, reader->source.path);
     rc = reader->is_open ? WEIR_OK : open_file(reader, error);
     if (rc == WEIR_OK)
         rc = weir__picture_reader_ask(&reader->reader, &wanted, error);
@@ -341,11 +287,57 @@ static int begin_request(weir_video_reader *reader, reader_request *own, uint32_
 /* The next result. WEIR_OK: it is the last one. WEIR_MORE: it is not. */
 static int give_chunk(weir_video_reader *reader, weir_frames **frames, weir_error *error)
 {
-    weir__picture_reader_enter(&reader->reader, reader->path, reader->path);
+    weir__picture_reader_enter(&reader->reader, reader->source.path, reader->source.path);
     int rc = weir__picture_reader_chunk(&reader->reader, frames, error);
     weir__picture_reader_leave(&reader->reader);
     if (rc < 0)
         close_file(reader);
+    return rc;
+}
+
+/* Passes a call on, with the request, which is freed. */
+static int call_remote(weir_video_reader *reader, weir_reader_verb verb, reader_request *own,
+                       weir_reader_answer *answer, weir_error *error)
+{
+    const weir_reader_call call = { verb, own ? own->sampling : NULL, own ? own->picture : NULL, reader->epoch,
+                                    reader->number };
+    *answer = (weir_reader_answer){ 0 };
+    int rc = reader->remote.call(reader->remote.self, &call, answer, error);
+    if (own)
+        free_request(own);
+    return rc;
+}
+
+/* The frames are in the memory of the process that has made them. */
+static int move_frames(weir_frames *frames, uint8_t *into, size_t into_bytes, weir_error *error)
+{
+    size_t num_bytes = frames->num_frames * frames->frame_bytes;
+    if (num_bytes > into_bytes)
+        return weir_error_set(error, WEIR_ELIMIT, 0,
+                              "the frames need more than the %zu bytes of the memory that was given", into_bytes);
+    weir_block *lent = weir__block_lend(into);
+    if (!lent)
+        return fail_memory(error);
+    memcpy(into, frames->data, num_bytes);
+    weir__shared_data_free(frames->data, frames->shared);
+    frames->memory_bytes -= num_bytes;
+    frames->shared = NULL;
+    frames->data = into;
+    frames->block = lent;
+    return WEIR_OK;
+}
+
+static int decode_remotely(weir_video_reader *reader, reader_request *own, weir_frames **frames, weir_error *error)
+{
+    weir_reader_answer answer;
+    uint8_t *into = own->into;
+    size_t into_bytes = own->into_bytes;
+    int rc = call_remote(reader, WEIR_READER_FRAMES, own, &answer, error);
+    if (rc == WEIR_OK && into && (rc = move_frames(answer.frames, into, into_bytes, error)) != WEIR_OK) {
+        weir_frames_free(answer.frames);
+        answer.frames = NULL;
+    }
+    *frames = answer.frames;
     return rc;
 }
 
@@ -362,6 +354,8 @@ static int decode_request(weir_video_reader *reader, const weir_sampling *sampli
     own.into = into;
     own.into_bytes = into_bytes;
     reader->step = NOT_BEGUN;
+    if (reader->remote.self)
+        return decode_remotely(reader, &own, frames, error);
     rc = begin_request(reader, &own, 0, error);
     return rc == WEIR_OK ? give_chunk(reader, frames, error) : rc;
 }
@@ -400,6 +394,14 @@ static int select_all(const weir_video_reader *reader, reader_request *own, weir
     return WEIR_OK;
 }
 
+static int measure_remotely(weir_video_reader *reader, reader_request *own, weir_frames_size *size, size_t size_size,
+                            weir_error *error)
+{
+    weir_reader_answer answer;
+    int rc = call_remote(reader, WEIR_READER_MEASURE, own, &answer, error);
+    return rc == WEIR_OK ? weir_struct_fill(size, size_size, &answer.size, sizeof answer.size) : rc;
+}
+
 static int measure_request(const weir_video_reader *reader, weir_frames_size *size, weir_error *error)
 {
     const weir_picture_config *picture = reader->reader.wanted.picture;
@@ -431,6 +433,9 @@ int weir_video_reader_measure(weir_video_reader *reader, const weir_sampling *sa
     int rc = own_request(sampling, sampling_size, picture, picture_size, &own, error);
     if (rc != WEIR_OK)
         return rc;
+    reader->step = NOT_BEGUN;
+    if (reader->remote.self)
+        return measure_remotely(reader, &own, size, size_size, error);
     const weir_picture_config *wanted = own.picture ? own.picture : reader->config.picture;
     if (wanted->filter)
         rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
@@ -442,7 +447,6 @@ int weir_video_reader_measure(weir_video_reader *reader, const weir_sampling *sa
         free_request(&own);
         return rc;
     }
-    reader->step = NOT_BEGUN;
     rc = begin_request(reader, &own, 0, error);
     if (rc == WEIR_OK)
         rc = measure_request(reader, &measured, error);
@@ -462,6 +466,19 @@ static void note_facts(weir_video_reader *reader)
     info->start_ns = timeline->num_frames ? weir__timeline_start_ns(timeline) : 0;
 }
 
+/* times = NULL: only the facts are wanted. */
+static int scan_remotely(weir_video_reader *reader, weir_reader_verb verb, weir_frame_times **times,
+                         weir_error *error)
+{
+    weir_reader_answer answer;
+    int rc = call_remote(reader, verb, NULL, &answer, error);
+    if (rc == WEIR_OK)
+        reader->info = answer.info;
+    if (times)
+        *times = answer.times;
+    return rc;
+}
+
 int weir_video_reader_scan(weir_video_reader *reader, weir_error *error)
 {
     reader_request own;
@@ -469,11 +486,13 @@ int weir_video_reader_scan(weir_video_reader *reader, weir_error *error)
     const weir_picture_config coded = { 0 }; /* without a filter */
     if (!reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_scan(): reader is missing");
+    reader->step = NOT_BEGUN;
+    if (reader->remote.self)
+        return scan_remotely(reader, WEIR_READER_SCAN, NULL, error);
     int rc = own_request(&every, sizeof every, &coded, sizeof coded, &own, error);
     if (rc != WEIR_OK)
         return rc;
     own.is_survey = true;
-    reader->step = NOT_BEGUN;
     rc = begin_request(reader, &own, 0, error);
     if (rc == WEIR_OK)
         note_facts(reader);
@@ -485,6 +504,10 @@ int weir_video_reader_times(weir_video_reader *reader, weir_frame_times **times,
     if (!reader || !times)
         return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_times(): reader or times is missing");
     *times = NULL;
+    if (reader->remote.self) {
+        reader->step = NOT_BEGUN;
+        return scan_remotely(reader, WEIR_READER_TIMES, times, error);
+    }
     int rc = weir_video_reader_scan(reader, error);
     if (rc != WEIR_OK)
         return rc;
@@ -528,9 +551,22 @@ int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *samp
     if (rc != WEIR_OK)
         return rc;
     reader->step = NOT_BEGUN;
-    rc = begin_request(reader, &own, reader->config.chunk_frames ? reader->config.chunk_frames : 1, error);
+    weir_reader_answer answer;
+    if (reader->remote.self)
+        rc = call_remote(reader, WEIR_READER_BEGIN, &own, &answer, error);
+    else
+        rc = begin_request(reader, &own, reader->config.chunk_frames ? reader->config.chunk_frames : 1, error);
     reader->step = rc == WEIR_OK ? GOING : NOT_BEGUN;
     return rc;
+}
+
+/* As give_chunk(). */
+static int give_remotely(weir_video_reader *reader, weir_frames **frames, weir_error *error)
+{
+    weir_reader_answer answer;
+    int rc = call_remote(reader, WEIR_READER_NEXT, NULL, &answer, error);
+    *frames = answer.frames;
+    return rc == WEIR_OK && !answer.frames->is_last_chunk ? WEIR_MORE : rc;
 }
 
 int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir_error *error)
@@ -542,7 +578,7 @@ int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir
         return WEIR_EOF;
     if (reader->step == NOT_BEGUN)
         return weir_error_set(error, WEIR_EINVAL, 0, "no request has begun: call weir_video_reader_begin() first");
-    int rc = give_chunk(reader, frames, error);
+    int rc = reader->remote.self ? give_remotely(reader, frames, error) : give_chunk(reader, frames, error);
     reader->step = rc == WEIR_MORE ? GOING : rc == WEIR_OK ? ENDED : NOT_BEGUN;
     return rc == WEIR_MORE ? WEIR_OK : rc;
 }
@@ -569,13 +605,13 @@ const weir_decode_cost *weir__video_reader_cost(const weir_video_reader *reader)
 
 const char *weir__video_reader_path(const weir_video_reader *reader)
 {
-    return reader->path;
+    return reader->source.path;
 }
 
 bool weir__video_reader_file(const weir_video_reader *reader, struct stat *file)
 {
     const weir_input *input = &reader->reader.decoder.input;
-    if (!reader->source.path || !reader->is_open || !input->file.is_open || !S_ISREG(input->file.info.st_mode))
+    if (!reader->source.given.path || !reader->is_open || !input->file.is_open || !S_ISREG(input->file.info.st_mode))
         return false;
     *file = input->file.info;
     return true;
@@ -591,8 +627,8 @@ bool weir__video_reader_look(weir_video_reader *reader, struct stat *file)
 {
     weir_local_file named;
     AVIOInterruptCB interrupt = { .callback = is_look_interrupted, .opaque = reader };
-    int rc =
-        weir__local_file_open(&named, &reader->reader.decoder.input.host, reader->path, -1, false, interrupt, NULL);
+    int rc = weir__local_file_open(&named, &reader->reader.decoder.input.host, reader->source.path, -1, false,
+                                   interrupt, NULL);
     *file = named.info;
     weir__local_file_close(&named);
     return rc == WEIR_OK && S_ISREG(file->st_mode);
@@ -606,12 +642,13 @@ bool weir__video_reader_rest(weir_video_reader *reader)
     weir__picture_reader_rest(&reader->reader);
     free_request(&reader->request);
     reader->step = NOT_BEGUN;
-    reader->number = weir__random_seed(0, 0);
+    reader->epoch = 0;
+    reader->number = 0;
     reader->info = weir__video_info_of(&reader->reader.decoder);
     return true;
 }
 
 uint64_t weir__video_reader_bytes(const weir_video_reader *reader)
 {
-    return sizeof *reader + reader->source.packets_bytes + weir__frame_reader_bytes(&reader->reader.frames);
+    return sizeof *reader + reader->source.given.packets_bytes + weir__frame_reader_bytes(&reader->reader.frames);
 }

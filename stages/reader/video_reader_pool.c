@@ -24,6 +24,7 @@
 #include <weir/struct_copy.h>
 
 #include "stages/reader/kept_reader.h"
+#include "stages/reader/remote_reader.h"
 #include "stages/reader/video_config.h"
 
 typedef struct pooled {
