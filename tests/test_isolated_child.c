@@ -25,6 +25,7 @@
 #include "stages/isolate/isolated_config.h"
 #include "stages/isolate/message.h"
 #include "stages/isolate/message_rules.h"
+#include "stages/isolate/reader_message.h"
 #include "stages/isolate/sandbox.h"
 #include "stages/reader/video_config.h"
 #include "stages/scale/scaler.h"
@@ -162,6 +163,60 @@ TEST_CASE(items_of_all_types_arrive)
     weir_item_release(&item);
 }
 
+/* What a reader in a child says of a file with two frames. */
+static isolated_reader_facts some_facts(weir_frame_times *two)
+{
+    static int64_t starts_ns[] = { 0, 5 };
+    static uint8_t is_key[] = { 1, 0 };
+    *two = (weir_frame_times){ .num_frames = 2, .times_ns = starts_ns, .is_key = is_key, .end_ns = 10 };
+    return (isolated_reader_facts){
+        .answer = { .info = { .codec = "h264",
+                              .sample_aspect_den = 1,
+                              .average_rate_den = 1,
+                              .real_rate_den = 1,
+                              .time_base_num = 1,
+                              .time_base_den = 25,
+                              .num_frames = 2 },
+                    .times = two },
+    };
+}
+
+TEST_CASE(facts_of_a_reader_arrive_as_they_were_sent)
+{
+    weir_frame_times two;
+    isolated_reader_facts facts = some_facts(&two);
+    weir_item item = pass_item(&(weir_item){ .type = ISOLATED_TYPE_FACTS, .data = &facts });
+    const isolated_reader_facts *got = item.data;
+    assert_string_equal(got->answer.info.codec, "h264");
+    assert_int_equal(got->answer.info.num_frames, 2);
+    assert_int_equal(got->answer.times->times_ns[1], 5);
+    assert_int_equal(got->answer.times->is_key[0], 1);
+    assert_int_equal(got->answer.times->end_ns, 10);
+    assert_false(got->is_end);
+    weir_item_release(&item);
+}
+
+TEST_CASE(times_that_fall_and_keys_that_are_no_truth_values_are_refused)
+{
+    weir_frame_times two;
+    isolated_reader_facts facts = some_facts(&two);
+    const weir_item item = { .type = ISOLATED_TYPE_FACTS, .data = &facts };
+    for (int i = 0; i < 2; i++) {
+        isolated_message message = { .head = { .kind = ISOLATED_RESULT } };
+        weir_item result;
+        two.times_ns[1] = i ? 5 : -1;
+        two.is_key[1] = i ? 2 : 0;
+        assert_true(weir__isolated_put_item(&message, &item));
+        isolated_message received = pass(&message);
+        assert_false(weir__isolated_get_item(&received, &result));
+        assert_string_equal(received.complaint, i ? "times.is_key" : "times.times_ns");
+        weir__isolated_message_free(&message);
+        weir__isolated_message_free(&received);
+        two.times_ns[1] = 5;
+        two.is_key[1] = 0;
+    }
+}
+
 TEST_CASE(an_item_of_another_type_is_not_sent)
 {
     isolated_message message = { 0 };
@@ -186,6 +241,19 @@ TEST_CASE(a_cut_item_makes_no_sense)
     expect_all_parts_are_needed(&(weir_item){ .type = WEIR_TYPE_BYTES, .data = &bytes });
     expect_all_parts_are_needed(&(weir_item){ .type = WEIR_TYPE_FRAMES, .data = &frames });
     expect_all_parts_are_needed(&(weir_item){ .type = WEIR_TYPE_AUDIO, .data = &audio });
+
+    weir_frame_times two;
+    isolated_reader_facts facts = some_facts(&two);
+    const int64_t indices[] = { 3, 1 };
+    const weir_sampling list = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 2 };
+    const weir_picture_config picture = { .width = 4, .filter = "null" };
+    isolated_reader_request request = { .call = { WEIR_READER_FRAMES, &list, &picture, 1, 2 },
+                                        .has_source = true,
+                                        .bytes = &bytes,
+                                        .packets = packets,
+                                        .packets_bytes = sizeof packets };
+    expect_all_parts_are_needed(&(weir_item){ .type = ISOLATED_TYPE_FACTS, .data = &facts });
+    expect_all_parts_are_needed(&(weir_item){ .type = ISOLATED_TYPE_REQUEST, .data = &request });
 }
 
 /* -- each number at its limits, and one beyond */
@@ -249,6 +317,40 @@ static const number_limit limits[] = {
     { &weir__part_rules, "start_frame", 0, UINT64_MAX },
     { &weir__part_rules, "end_frame", 0, UINT64_MAX },
     { &weir__entry_rules, "occurrence", 0, UINT64_MAX },
+    { &weir__info_rules, "width", 0, INT32_MAX },
+    { &weir__info_rules, "height", 0, INT32_MAX },
+    { &weir__info_rules, "rotation", 0, 359 },
+    { &weir__info_rules, "is_mirrored", 0, 1 },
+    { &weir__info_rules, "sample_aspect_num", 0, INT32_MAX },
+    { &weir__info_rules, "sample_aspect_den", 1, INT32_MAX },
+    { &weir__info_rules, "bit_depth", 0, 64 },
+    { &weir__info_rules, "primaries", 0, 255 },
+    { &weir__info_rules, "transfer", 0, 255 },
+    { &weir__info_rules, "matrix", 0, 255 },
+    { &weir__info_rules, "full_range", 0, 1 },
+    { &weir__info_rules, "average_rate_num", 0, INT32_MAX },
+    { &weir__info_rules, "average_rate_den", 1, INT32_MAX },
+    { &weir__info_rules, "real_rate_num", 0, INT32_MAX },
+    { &weir__info_rules, "real_rate_den", 1, INT32_MAX },
+    { &weir__info_rules, "time_base_num", 1, INT32_MAX },
+    { &weir__info_rules, "time_base_den", 1, INT32_MAX },
+    { &weir__info_rules, "is_exact", 0, 1 },
+    { &weir__info_rules, "num_frames", 0, INT64_MAX },
+    { &weir__info_rules, "num_keyframes", 0, INT64_MAX },
+    { &weir__info_rules, "duration_ns", 0, INT64_MAX },
+    { &weir__info_rules, "start_ns", INT64_MIN, INT64_MAX },
+    { &weir__info_rules, "stream", 0, INT32_MAX },
+    { &weir__info_rules, "stream_index", 0, INT32_MAX },
+    { &weir__info_rules, "has_audio", 0, 1 },
+    { &weir__frames_size_rules, "num_frames", 0, INT64_MAX },
+    { &weir__frames_size_rules, "num_clips", 0, UINT32_MAX },
+    { &weir__frames_size_rules, "width", 0, INT32_MAX },
+    { &weir__frames_size_rules, "height", 0, INT32_MAX },
+    { &weir__frames_size_rules, "channels", 0, 3 },
+    { &weir__frames_size_rules, "frame_bytes", 0, INT64_MAX },
+    { &weir__frames_size_rules, "num_bytes", 0, INT64_MAX },
+    { &weir__times_rules, "num_frames", 2, 2 },
+    { &weir__times_rules, "end_ns", 5, INT64_MAX }, /* not before the last frame */
     /* of frames and of audio */
     { &weir__cost_rules, "width", 0, INT32_MAX },
     { &weir__cost_rules, "height", 0, INT32_MAX },
@@ -392,6 +494,12 @@ TEST_CASE(each_number_of_an_item_is_taken_at_its_limits_and_refused_beyond)
     expect_all_limits(&(weir_item){ .type = WEIR_TYPE_AUDIO, .data = &audio }, &weir__audio_rules, 0);
     weir_entry entry = { .path = (char[]){ "x" }, .packets = samples, .packets_bytes = 5 };
     expect_all_limits(&(weir_item){ .type = WEIR_TYPE_ENTRY, .data = &entry }, &weir__entry_rules, 0);
+    weir_frame_times two;
+    isolated_reader_facts facts = some_facts(&two);
+    const weir_item item = { .type = ISOLATED_TYPE_FACTS, .data = &facts };
+    expect_all_limits(&item, &weir__info_rules, 0);
+    expect_all_limits(&item, &weir__frames_size_rules, sizeof(weir_video_info));
+    expect_all_limits(&item, &weir__times_rules, sizeof(weir_video_info) + sizeof(weir_frames_size) + 2);
 }
 
 TEST_CASE(no_pointer_and_no_byte_between_fields_is_sent)

@@ -285,6 +285,10 @@ TEST_CASE(readers_refuse_null)
     REFUSED(weir_video_reader_begin(NULL, NULL, 0, NULL, 0, NULL));
     REFUSED(weir_video_reader_next(NULL, &frames, NULL));
     weir_video_reader_free(NULL);
+    REFUSED(weir_isolated_reader_open(NULL, &none, sizeof none, NULL, 0, NULL, 0, NULL));
+    REFUSED(weir_isolated_reader_open(&reader, NULL, sizeof none, NULL, 0, NULL, 0, NULL));
+    REFUSED(weir_isolated_reader_open(&reader, &none, 0, NULL, 0, NULL, 0, NULL));
+    REFUSED(weir_isolated_reader_open(&reader, &none, sizeof none, NULL, 0, NULL, 0, NULL));
 }
 
 TEST_CASE(pools_of_readers_refuse_null)

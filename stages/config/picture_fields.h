@@ -5,9 +5,10 @@
 #include <weir/picture_config.h>
 #include <weir/status.h>
 
+#include "common/sibling.h"
 #include "stages/config/field_rules.h"
 
-extern const struct_rules weir__picture_fields;
+WEIR_SIBLING_API extern const struct_rules weir__picture_fields;
 
 /* Replaces the program's config, which may be NULL, by a copy, to be freed with weir__picture_config_free(). WEIR_OK, or the failure
    with *error filled and nothing changed. */

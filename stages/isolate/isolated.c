@@ -33,7 +33,7 @@ typedef struct isolated_worker {
 static int check_config(const weir_op *op, const void *config, weir_input_config *opens, isolated_shape *shape,
                         weir_error *error)
 {
-    if (!op->config_init)
+    if (!op->config_init || !config)
         return WEIR_OK;
     void *copy = malloc(op->config_size);
     if (!copy)

@@ -13,13 +13,16 @@
 #include "stages/audio/audio_stage.h"
 #include "stages/config/input_fields.h"
 #include "stages/image/image_stage.h"
+#include "stages/isolate/config_message.h"
+#include "stages/isolate/reader_child.h"
 #include "stages/memory/frame_arrays.h"
 #include "stages/reader/video_config.h"
 
-const weir_op *const weir__isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
+const weir_op *const weir__isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode,
+                                                  &weir__isolated_reader_op, NULL };
 
 static const struct_rules *const own_fields[] = { &weir__video_fields, &weir__image_fields,
-                                                  &weir__audio_config_fields };
+                                                  &weir__audio_config_fields, &weir__video_fields };
 
 /* The table of the config's fields; NULL = it is one of a user's operation, which points to nothing. */
 static const struct_rules *fields_of(const weir_op *op)
@@ -30,17 +33,6 @@ static const struct_rules *fields_of(const weir_op *op)
     return NULL;
 }
 
-/* -- to the child: a struct, without its pointers, and then what each of them points to */
-
-static void put_pointers(isolated_message *message, const struct_rules *rules, const char *from);
-
-static bool put_presence(isolated_message *message, const void *pointer)
-{
-    bool is_there = pointer;
-    weir__isolated_put(message, &is_there, sizeof is_there);
-    return is_there;
-}
-
 bool weir__isolated_has_allocator(const weir_op *op, const void *config)
 {
     if (op == &weir_video_decode)
@@ -48,43 +40,7 @@ bool weir__isolated_has_allocator(const weir_op *op, const void *config)
     return op == &weir_image_decode && ((const weir_image_config *)config)->allocator;
 }
 
-static void put_list(isolated_message *message, const int64_t *values, size_t num_values)
-{
-    if (put_presence(message, values))
-        weir__isolated_put(message, values, num_values * sizeof *values);
-}
-
-/* The program may know fewer fields of it. */
-static void put_inner(isolated_message *message, const struct_rules *rules, const void *given, size_t given_size)
-{
-    void *config = put_presence(message, given) ? malloc(rules->size_bytes) : NULL;
-    if (!given)
-        return;
-    if (!config || weir_struct_copy(config, rules->size_bytes, given, given_size, rules->name, NULL) != WEIR_OK) {
-        message->is_bad = true;
-    } else {
-        weir__isolated_put_struct(message, rules, config);
-        put_pointers(message, rules, config);
-    }
-    free(config);
-}
-
-static void put_pointers(isolated_message *message, const struct_rules *rules, const char *from)
-{
-    for (size_t i = 0; i < rules->num_fields; i++) {
-        const field_rule *rule = &rules->fields[i];
-        const char *field = from + rule->offset;
-        const void *pointer = weir__rule_pointer(rule, field);
-        if (rule->kind == FIELD_STRUCT)
-            put_pointers(message, rule->inner, field);
-        else if (rule->kind == FIELD_STRING)
-            weir__isolated_put_text(message, pointer);
-        else if (rule->kind == FIELD_LIST)
-            put_list(message, pointer, weir__rule_count(rule, from));
-        else if (rule->kind == FIELD_CONFIG)
-            put_inner(message, rule->inner, pointer, weir__rule_count(rule, from));
-    }
-}
+/* -- in messages */
 
 void weir__isolated_put_config(isolated_message *message, const weir_op *op, const void *config)
 {
@@ -96,56 +52,7 @@ void weir__isolated_put_config(isolated_message *message, const weir_op *op, con
     }
     assert(config); /* no operation of ours runs without one */
     weir__isolated_put_struct(message, rules, config);
-    put_pointers(message, rules, config);
-}
-
-/* -- in the child */
-
-static void get_pointers(isolated_message *message, const struct_rules *rules, char *to);
-
-static const int64_t *get_list(isolated_message *message, size_t num_values)
-{
-    bool is_there;
-    if (!weir__isolated_get(message, &is_there, sizeof is_there) || !is_there)
-        return NULL;
-    size_t left = (size_t)message->head.body_bytes - message->position;
-    int64_t *values = num_values <= left / sizeof *values ? malloc(num_values * sizeof *values + 1) : NULL;
-    if (!values)
-        message->is_bad = true;
-    else
-        weir__isolated_get(message, values, num_values * sizeof *values);
-    return values;
-}
-
-static void *get_inner(isolated_message *message, const struct_rules *rules)
-{
-    bool is_there;
-    if (!weir__isolated_get(message, &is_there, sizeof is_there) || !is_there)
-        return NULL;
-    void *config = calloc(1, rules->size_bytes);
-    if (!config)
-        message->is_bad = true;
-    else if (weir__isolated_get_struct(message, rules, config))
-        get_pointers(message, rules, config);
-    return config;
-}
-
-static void get_pointers(isolated_message *message, const struct_rules *rules, char *to)
-{
-    for (size_t i = 0; i < rules->num_fields && !message->is_bad; i++) {
-        const field_rule *rule = &rules->fields[i];
-        char *field = to + rule->offset;
-        if (rule->kind == FIELD_STRUCT) {
-            get_pointers(message, rule->inner, field);
-        } else if (rule->kind == FIELD_STRING) {
-            weir__rule_point(rule, to, weir__isolated_get_text(message), 0);
-        } else if (rule->kind == FIELD_LIST) {
-            size_t num_values = weir__rule_count(rule, to);
-            weir__rule_point(rule, to, get_list(message, num_values), num_values);
-        } else if (rule->kind == FIELD_CONFIG) {
-            weir__rule_point(rule, to, get_inner(message, rule->inner), rule->inner->size_bytes);
-        }
-    }
+    weir__isolated_put_pointers(message, rules, config);
 }
 
 void *weir__isolated_get_config(isolated_message *message, const weir_op *op)
@@ -159,7 +66,7 @@ void *weir__isolated_get_config(isolated_message *message, const weir_op *op)
     else if (!rules)
         weir__isolated_get(message, config, config_size);
     else if (weir__isolated_get_struct(message, rules, config))
-        get_pointers(message, rules, config);
+        weir__isolated_get_pointers(message, rules, config);
     if (!message->is_bad)
         return config;
     free(config);

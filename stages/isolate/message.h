@@ -57,6 +57,10 @@ bool weir__isolated_is_read(isolated_message *message);
 bool weir__isolated_put_item(isolated_message *message, const weir_item *item);
 bool weir__isolated_get_item(isolated_message *message, weir_item *item);
 
+/* The data of the message. What is not in shared memory yet (shared = NULL) is copied. False: no memory. */
+bool weir__isolated_put_data(isolated_message *message, const void *data, size_t size_bytes,
+                             weir_shared_data *shared);
+
 /* Sends it; the receiver then releases the data. False, with errno set: EPIPE or ECONNRESET if the other side is gone,
    ENOMEM also if is_bad. */
 bool weir__isolated_send(int fd, const isolated_message *message);

@@ -9,6 +9,7 @@
 #include <weir/bytes.h>
 #include <weir/video.h>
 
+#include "stages/isolate/reader_message.h"
 #include "stages/memory/frame_arrays.h"
 #include "stages/memory/pixel_kind.h"
 #include "stages/scale/scaler.h"
@@ -19,8 +20,7 @@ typedef struct item_kind {
     bool (*get)(isolated_message *message, weir_item *item);
 } item_kind;
 
-/* Samples that are not in shared memory yet, as operations of users may make them, are copied. */
-static bool put_data(isolated_message *message, const void *data, size_t size_bytes, weir_shared_data *shared)
+bool weir__isolated_put_data(isolated_message *message, const void *data, size_t size_bytes, weir_shared_data *shared)
 {
     message->data = shared ? shared : size_bytes ? weir__shared_data_new(size_bytes) : NULL;
     message->data_is_borrowed = message->data == shared;
@@ -59,7 +59,7 @@ static bool put_bytes(isolated_message *message, const void *data)
 {
     const weir_bytes *bytes = data;
     weir__isolated_put_text(message, bytes->name);
-    return put_data(message, bytes->data, bytes->size_bytes, NULL);
+    return weir__isolated_put_data(message, bytes->data, bytes->size_bytes, NULL);
 }
 
 static bool get_bytes(isolated_message *message, weir_item *item)
@@ -122,7 +122,7 @@ static bool put_frames(isolated_message *message, const void *data)
     const void *array;
     for (unsigned i = 0; (array = weir__frame_arrays_at(frames, i, &frame_bytes)); i++)
         weir__isolated_put(message, array, frames->num_frames * frame_bytes);
-    return put_data(message, frames->data, frames->num_frames * frames->frame_bytes, frames->shared);
+    return weir__isolated_put_data(message, frames->data, frames->num_frames * frames->frame_bytes, frames->shared);
 }
 
 /* What depends on other fields and on the data. NULL; or the field that makes no sense. */
@@ -188,7 +188,8 @@ static bool put_audio(isolated_message *message, const void *data)
 {
     const weir_audio *audio = data;
     weir__isolated_put_struct(message, &weir__audio_rules, audio);
-    return put_data(message, audio->data, audio->num_samples * audio->channels * sizeof *audio->data, audio->shared);
+    return weir__isolated_put_data(message, audio->data, audio->num_samples * audio->channels * sizeof *audio->data,
+                                   audio->shared);
 }
 
 static bool get_audio(isolated_message *message, weir_item *item)
@@ -213,9 +214,13 @@ static bool get_audio(isolated_message *message, weir_item *item)
 /* -- all of them */
 
 static const item_kind kinds[] = {
-    { WEIR_TYPE_TEXT, put_text, get_text },    { WEIR_TYPE_BYTES, put_bytes, get_bytes },
-    { WEIR_TYPE_ENTRY, put_entry, get_entry }, { WEIR_TYPE_FRAMES, put_frames, get_frames },
+    { WEIR_TYPE_TEXT, put_text, get_text },
+    { WEIR_TYPE_BYTES, put_bytes, get_bytes },
+    { WEIR_TYPE_ENTRY, put_entry, get_entry },
+    { WEIR_TYPE_FRAMES, put_frames, get_frames },
     { WEIR_TYPE_AUDIO, put_audio, get_audio },
+    { ISOLATED_TYPE_REQUEST, weir__isolated_put_request, weir__isolated_get_request },
+    { ISOLATED_TYPE_FACTS, weir__isolated_put_facts, weir__isolated_get_facts },
 };
 
 bool weir__isolated_put_item(isolated_message *message, const weir_item *item)

@@ -2,7 +2,7 @@
 
 #include <weir/audio.h>
 #include <weir/bytes.h>
-#include <weir/video.h>
+#include <weir/video_reader.h>
 
 #include "stages/audio/resampler.h"
 #include "stages/isolate/message_head.h"
@@ -133,9 +133,56 @@
     FIELD(type, num_values, OURS, 0, 0) \
     FIELD(type, values_bytes, OURS, 0, 0)
 
+#define INFO_FIELDS(FIELD, type) \
+    FIELD(type, codec, TEXT, 0, 0) \
+    FIELD(type, width, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, height, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, rotation, SIGNED, 0, 359) \
+    FIELD(type, is_mirrored, UNSIGNED, false, true) \
+    FIELD(type, sample_aspect_num, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, sample_aspect_den, UNSIGNED, 1, INT32_MAX) \
+    FIELD(type, bit_depth, UNSIGNED, 0, 64) \
+    FIELD(type, primaries, SIGNED, 0, MAX_H273_CODE) \
+    FIELD(type, transfer, SIGNED, 0, MAX_H273_CODE) \
+    FIELD(type, matrix, SIGNED, 0, MAX_H273_CODE) \
+    FIELD(type, full_range, UNSIGNED, false, true) \
+    FIELD(type, average_rate_num, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, average_rate_den, UNSIGNED, 1, INT32_MAX) \
+    FIELD(type, real_rate_num, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, real_rate_den, UNSIGNED, 1, INT32_MAX) \
+    FIELD(type, time_base_num, SIGNED, 1, INT32_MAX) \
+    FIELD(type, time_base_den, SIGNED, 1, INT32_MAX) \
+    FIELD(type, is_exact, UNSIGNED, false, true) \
+    FIELD(type, num_frames, UNSIGNED, 0, MAX_COUNT) \
+    FIELD(type, num_keyframes, UNSIGNED, 0, MAX_COUNT) \
+    FIELD(type, duration_ns, SIGNED, 0, INT64_MAX) \
+    FIELD(type, start_ns, SIGNED, INT64_MIN, INT64_MAX) \
+    FIELD(type, stream, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, stream_index, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, has_audio, UNSIGNED, false, true) \
+    FIELD(type, container, TEXT, 0, 0)
+
+#define FRAMES_SIZE_FIELDS(FIELD, type) \
+    FIELD(type, num_frames, UNSIGNED, 0, MAX_COUNT) \
+    FIELD(type, num_clips, UNSIGNED, 0, UINT32_MAX) \
+    FIELD(type, width, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, height, UNSIGNED, 0, INT32_MAX) \
+    FIELD(type, channels, UNSIGNED, 0, 3) \
+    FIELD(type, frame_bytes, UNSIGNED, 0, INT64_MAX) \
+    FIELD(type, num_bytes, UNSIGNED, 0, INT64_MAX)
+
+#define TIMES_FIELDS(FIELD, type) \
+    FIELD(type, num_frames, UNSIGNED, 0, MAX_COUNT) /* and no more than the message has times for */ \
+    FIELD(type, times_ns, OURS, 0, 0) \
+    FIELD(type, is_key, OURS, 0, 0) \
+    FIELD(type, end_ns, SIGNED, INT64_MIN, INT64_MAX)
+
 DEFINE_STRUCT_RULES(weir__head_rules, isolated_head, "head", HEAD_FIELDS);
 DEFINE_STRUCT_RULES(weir__cost_rules, weir_decode_cost, "cost", COST_FIELDS);
 DEFINE_STRUCT_RULES(weir__frames_rules, weir_frames, "frames", FRAMES_FIELDS);
 DEFINE_STRUCT_RULES(weir__audio_rules, weir_audio, "audio", AUDIO_FIELDS);
 DEFINE_STRUCT_RULES(weir__part_rules, weir_clip_part, "part", PART_FIELDS);
 DEFINE_STRUCT_RULES(weir__entry_rules, weir_entry, "entry", ENTRY_FIELDS);
+DEFINE_STRUCT_RULES(weir__info_rules, weir_video_info, "info", INFO_FIELDS);
+DEFINE_STRUCT_RULES(weir__frames_size_rules, weir_frames_size, "size", FRAMES_SIZE_FIELDS);
+DEFINE_STRUCT_RULES(weir__times_rules, weir_frame_times, "times", TIMES_FIELDS);

@@ -2,8 +2,9 @@
 #ifndef STAGES_READER_SAMPLING_FIELDS_H
 #define STAGES_READER_SAMPLING_FIELDS_H
 
+#include "common/sibling.h"
 #include "stages/config/field_rules.h"
 
-extern const struct_rules weir__sampling_fields;
+WEIR_SIBLING_API extern const struct_rules weir__sampling_fields;
 
 #endif

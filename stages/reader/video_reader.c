@@ -320,7 +320,7 @@ static int move_frames(weir_frames *frames, uint8_t *into, size_t into_bytes, we
         return fail_memory(error);
     memcpy(into, frames->data, num_bytes);
     weir__shared_data_free(frames->data, frames->shared);
-    frames->memory_bytes -= num_bytes;
+    frames->memory_bytes -= frames->shared ? frames->shared->size_bytes : num_bytes;
     frames->shared = NULL;
     frames->data = into;
     frames->block = lent;

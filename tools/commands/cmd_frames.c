@@ -243,7 +243,7 @@ static int next_frames(weir_video_reader *reader, bool is_in_chunks, bool *is_do
 /* Of what the reader returns: a failure is that of the file, and not of the output. */
 static int of_file(int rc, const report *r, weir_error *error)
 {
-    if (rc < 0 && rc != WEIR_EOF)
+    if (rc < 0)
         snprintf(error->label, sizeof error->label, "%s", r->shown_path);
     return rc;
 }

@@ -53,6 +53,7 @@
 #include <weir/op.h>
 #include <weir/pipeline.h>
 #include <weir/version.h>
+#include <weir/video_reader.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,6 +83,21 @@ static inline void weir_pipe_isolated(weir_builder *builder, const weir_isolated
 {
     weir_builder_pipe(builder, &weir_isolated, config, sizeof *config, options);
 }
+
+/*
+ * A video reader (weir/video_reader.h) whose work a child process does, in the sandbox described above: for files and bytes that
+ * nobody vouches for, without a pipeline. All functions of weir/video_reader.h take it, and give the same frames, times and errors;
+ * a child that is killed or says what makes no sense is one failed call, as above, and the next call starts a new child.
+ *
+ * Only worker, max_memory_bytes and no_sandbox of the isolated config are used (NULL = all 0); op, config and config_size must
+ * not be set. Differences: a file of functions is read into memory here, at most the input's max_pipe_bytes of it; the config has no allocator;
+ * weir_video_reader_frames_into() copies the frames once. A call that should_stop() ends kills the child.
+ *
+ * Statuses and ownership are those of weir_video_reader_open(), and of weir_isolated.
+ */
+WEIR_API int weir_isolated_reader_open(weir_video_reader **reader, const weir_video_source *source, size_t source_size,
+                                       const weir_video_config *config, size_t config_size,
+                                       const weir_isolated_config *isolated, size_t isolated_size, weir_error *error);
 
 /*
  * Call it at the start of main() in a worker program, before anything else. In a child that weir_isolated has started
