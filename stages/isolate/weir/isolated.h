@@ -95,8 +95,8 @@ static inline void weir_pipe_isolated(weir_builder *builder, const weir_isolated
  *
  * Statuses and ownership are those of weir_video_reader_open(), and of weir_isolated.
  */
-WEIR_API int weir_isolated_reader_open(weir_video_reader **reader, const weir_video_source *source, size_t source_size,
-                                       const weir_video_config *config, size_t config_size,
+WEIR_API int weir_isolated_reader_open(weir_video_reader **reader, const weir_video_source *source,
+                                       size_t source_size, const weir_video_config *config, size_t config_size,
                                        const weir_isolated_config *isolated, size_t isolated_size, weir_error *error);
 
 /*
