@@ -196,8 +196,10 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
-    weir__input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
-    weir__input_take_entry(in, &audio->entry, &audio->memory_bytes);
+    if (weir__input_give(in, true, &audio->entry, &audio->sidecars, &audio->memory_bytes) != WEIR_OK) {
+        weir_audio_free(audio);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
     *out = (weir_item){ .data = audio, .release = weir_audio_release, .size_bytes = audio->memory_bytes };
     return WEIR_OK;
 }

@@ -15,6 +15,7 @@
 
 #include "common/redact.h"
 #include "stages/ffmpeg/ffmpeg_log.h"
+#include "stages/memory/copies.h"
 #include "stages/memory/growing_bytes.h"
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
@@ -44,47 +45,41 @@ const char *weir__input_choose(weir_input *input, const weir_item *item)
     return input->bytes->name ? input->bytes->name : "(memory)";
 }
 
-void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
+static int give_sidecars(weir_item *item, bool is_last, weir_bytes **sidecars)
 {
     weir_bytes *bytes = bytes_of(item);
-    *sidecars = bytes ? bytes->next : NULL;
-    *memory_bytes += weir_bytes_memory(*sidecars);
-    if (bytes)
+    *sidecars = bytes && bytes->next && !is_last ? weir__bytes_copy(bytes->next) : bytes ? bytes->next : NULL;
+    if (bytes && is_last)
         bytes->next = NULL;
+    return *sidecars || !bytes || !bytes->next ? WEIR_OK : WEIR_ENOMEM;
 }
 
-/* Without its packets, which are no longer needed. NULL = out of memory. */
-static weir_entry *copy_entry(const weir_entry *entry)
-{
-    weir_entry *copy = weir_entry_new();
-    if (!copy)
-        return NULL;
-    *copy = *entry;
-    copy->packets = NULL;
-    copy->packets_bytes = 0;
-    copy->validator = NULL;
-    copy->path = entry->path ? strdup(entry->path) : NULL;
-    if (copy->path || !entry->path)
-        return copy;
-    free(copy);
-    return NULL;
-}
-
-void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes)
+static int give_entry(weir_item *item, bool is_last, weir_entry **entry)
 {
     weir_entry *given = entry_of(item);
     *entry = NULL;
-    if (given && item->release != weir_entry_release) { /* such as a replayed item, which has other holders */
-        *entry = copy_entry(given);
-    } else if (given) {
-        free(given->packets); /* no longer needed */
-        given->packets = NULL;
-        given->packets_bytes = 0;
-        *entry = given;
-        item->data = NULL;
-        item->release = NULL;
+    if (!given)
+        return WEIR_OK;
+    if (!is_last || item->release != weir_entry_release) { /* a replayed item has other holders */
+        *entry = weir__entry_copy(given);
+        return *entry ? WEIR_OK : WEIR_ENOMEM;
     }
-    *memory_bytes += weir_entry_memory(*entry);
+    free(given->packets); /* no longer needed */
+    given->packets = NULL;
+    given->packets_bytes = 0;
+    *entry = given;
+    item->data = NULL;
+    item->release = NULL;
+    return WEIR_OK;
+}
+
+int weir__input_give(weir_item *item, bool is_last, weir_entry **entry, weir_bytes **sidecars, size_t *memory_bytes)
+{
+    int rc = give_sidecars(item, is_last, sidecars);
+    if (rc == WEIR_OK)
+        rc = give_entry(item, is_last, entry);
+    *memory_bytes += weir_bytes_memory(*sidecars) + weir_entry_memory(*entry);
+    return rc;
 }
 
 static bool stat_entry(const weir_entry *entry, struct stat *file)

@@ -65,18 +65,17 @@ typedef struct weir_input {
    path or name, which is valid as long as the data. */
 const char *weir__input_choose(weir_input *input, const weir_item *item);
 
-/* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
-WEIR_SIBLING_API void weir__input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
+/* Gives the item's entry and the other files of its sample to a result, whose *entry and *sidecars (NULL) they become, and adds their size
+   to *memory_bytes: copies of them, or with the last result of the item themselves, unless the item has other holders. WEIR_OK;
+   or WEIR_ENOMEM, and the result owns what it has. */
+WEIR_SIBLING_API int weir__input_give(weir_item *item, bool is_last, weir_entry **entry, weir_bytes **sidecars,
+                                      size_t *memory_bytes);
 
 /* Opens the file that an item names, to give it to a process without a file system (weir__io_give()). *path is the name
    by which that process opens it, to be freed; NULL = the item names none, or out of memory. True: it is a URL. `file` is
    to be closed; if it is not open, file->fd is FFmpeg's error. */
 WEIR_SIBLING_API bool weir__input_pass(weir_local_file *file, weir_local_host *host, const weir_item *item,
                                        AVIOInterruptCB interrupt, char **path);
-
-/* Moves an item that is a weir_entry to *entry, or copies one that weir_entry_release() would not free (NULL = it is
-   none, or out of memory), and adds its size to *memory_bytes. */
-WEIR_SIBLING_API void weir__input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
 
 /* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or
    WEIR_EDATA with *error filled. */

@@ -185,8 +185,10 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
-    weir__input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
-    weir__input_take_entry(in, &frames->entry, &frames->memory_bytes);
+    if (weir__input_give(in, true, &frames->entry, &frames->sidecars, &frames->memory_bytes) != WEIR_OK) {
+        weir_frames_free(frames);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
     return WEIR_OK;
 }

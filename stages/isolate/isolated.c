@@ -238,22 +238,22 @@ static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *t
     return rc;
 }
 
-/* The entry and the sidecars of the input stay in the parent; the result gets them as if it had been made here. */
-static void join_input(weir_item *in, weir_item *out)
+/* The entry and the other files of the input's sample stay in the parent; the result gets them as if it had been made here. */
+static int join_input(const isolated_shape *shape, weir_item *in, weir_item *out)
 {
+    int rc = WEIR_OK;
     if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0) {
         weir_frames *frames = out->data;
-        if (frames->is_last_chunk) {
-            weir__input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
-            weir__input_take_entry(in, &frames->entry, &frames->memory_bytes);
-        }
+        if (frames->is_last_chunk || shape->clip_items)
+            rc =
+                weir__input_give(in, frames->is_last_chunk, &frames->entry, &frames->sidecars, &frames->memory_bytes);
         out->size_bytes = frames->memory_bytes;
     } else if (strcmp(out->type, WEIR_TYPE_AUDIO) == 0) {
         weir_audio *audio = out->data;
-        weir__input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
-        weir__input_take_entry(in, &audio->entry, &audio->memory_bytes);
+        rc = weir__input_give(in, true, &audio->entry, &audio->sidecars, &audio->memory_bytes);
         out->size_bytes = audio->memory_bytes;
     }
+    return rc;
 }
 
 /* The type may be wrong: the consumer relies on it. */
@@ -310,8 +310,11 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
     if (cost)
         weir__cost_tell(task, cost);
     count_work(worker, out, task);
-    join_input(in, out);
     worker->is_midway = is_more;
+    if (join_input(&setup_of(task)->shape, in, out) != WEIR_OK) {
+        weir_item_release(out);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
     return is_more ? WEIR_MORE : WEIR_OK;
 }
 

@@ -90,6 +90,7 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
         const weir_video_config *video = config;
         bool is_clips = video->sampling.what == WEIR_SAMPLE_CLIPS && !video->chunk_frames;
         uint32_t num_clips = is_clips ? video->sampling.num_clips : 0;
+        uint32_t axis_clips = video->clip_items ? 0 : num_clips;
         return (isolated_shape){ true,
                                  .width = video->picture->width,
                                  .height = video->picture->height,
@@ -98,9 +99,10 @@ isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
                                  .chunk_frames = video->chunk_frames,
                                  .max_frames = video->max_frames,
                                  .max_bytes = video->max_bytes,
-                                 .num_clips = num_clips,
+                                 .num_clips = axis_clips,
+                                 .clip_items = video->clip_items,
                                  .num_frames =
-                                     is_clips ? (uint64_t)video->sampling.count * (num_clips ? num_clips : 1) : 0,
+                                     is_clips ? (uint64_t)video->sampling.count * (axis_clips ? axis_clips : 1) : 0,
                                  .pixel = video->picture->pixel,
                                  .layout = video->picture->layout };
     }
@@ -164,7 +166,7 @@ static const char *find_wrong_frames(const isolated_shape *shape, const weir_fra
         return "frames.num_frames";
     if (frames->first_frame != num_before)
         return "frames.first_frame";
-    if (frames->is_last_chunk == is_more || (is_more && !shape->chunk_frames))
+    if (frames->is_last_chunk == is_more || (is_more && !shape->chunk_frames && !shape->clip_items))
         return "frames.is_last_chunk";
     return frames->cost.num_frames == num_all ? NULL : "cost.num_frames";
 }

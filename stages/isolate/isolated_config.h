@@ -28,6 +28,7 @@ typedef struct isolated_shape {
     bool is_own; /* false = an operation of a user: all that its config means is unknown */
     uint32_t width, height, longest, shortest;
     uint32_t chunk_frames;
+    bool clip_items;
     uint64_t max_frames, max_bytes;
     uint32_t num_clips;  /* of a result; 0 = no axis of clips */
     uint64_t num_frames; /* of a result of clips; 0 = any number */

@@ -123,7 +123,8 @@ static isolated_shape shape_of(const isolated_reader *reader, const weir_reader_
 {
     weir_video_config wanted = reader->config;
     bool is_in_chunks = call->verb == WEIR_READER_BEGIN;
-    wanted.chunk_frames = is_in_chunks ? (wanted.chunk_frames ? wanted.chunk_frames : 1) : 0;
+    wanted.clip_items &= is_in_chunks;
+    wanted.chunk_frames = is_in_chunks && !wanted.clip_items ? (wanted.chunk_frames ? wanted.chunk_frames : 1) : 0;
     if (call->sampling)
         wanted.sampling = *call->sampling;
     if (call->picture)

@@ -1,5 +1,5 @@
 /* Files in memory. The struct, the bytes and the name are in one block. */
-#include <weir/bytes.h>
+#include "stages/memory/copies.h"
 
 #include <stdlib.h>
 
@@ -15,6 +15,21 @@ weir_bytes *weir_bytes_new(size_t size_bytes, const char *name)
     if (name)
         bytes->name = memcpy(bytes->data + size_bytes, name, name_bytes);
     return bytes;
+}
+
+weir_bytes *weir__bytes_copy(const weir_bytes *bytes)
+{
+    weir_bytes *first = NULL;
+    for (weir_bytes **end = &first; bytes; bytes = bytes->next, end = &(*end)->next) {
+        *end = weir_bytes_new(bytes->size_bytes, bytes->name);
+        if (!*end) {
+            weir_bytes_free(first);
+            return NULL;
+        }
+        if (bytes->size_bytes > 0)
+            memcpy((*end)->data, bytes->data, bytes->size_bytes);
+    }
+    return first;
 }
 
 void weir_bytes_release(void *data, void *self)

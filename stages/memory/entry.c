@@ -1,4 +1,5 @@
-#include <weir/bytes.h>
+#include "stages/memory/copies.h"
+
 #include <weir/status.h>
 
 #include <stdlib.h>
@@ -36,6 +37,27 @@ static const char *put_text(char **end, const char *text)
     char *copy = memcpy(*end, text, text_bytes(text));
     *end += text_bytes(text);
     return copy;
+}
+
+weir_entry *weir__entry_copy(const weir_entry *entry)
+{
+    weir_entry *copy = weir_entry_new();
+    if (!copy)
+        return NULL;
+    *copy = *entry;
+    copy->packets = NULL;
+    copy->packets_bytes = 0;
+    copy->validator = NULL;
+    copy->values = NULL;
+    copy->num_values = 0;
+    copy->values_bytes = 0;
+    copy->path = entry->path ? strdup(entry->path) : NULL;
+    bool is_whole =
+        (copy->path || !entry->path) && weir_entry_set_values(copy, entry->values, entry->num_values) == WEIR_OK;
+    if (is_whole)
+        return copy;
+    weir_entry_free(copy);
+    return NULL;
 }
 
 static void drop_values(weir_entry *entry)

@@ -183,6 +183,32 @@ weir_frames *weir__frames_end(weir_frames_builder *builder)
     return frames;
 }
 
+weir_frames *weir__frames_slice(const weir_frames *frames, uint32_t first, uint32_t num, weir_allocator *allocator)
+{
+    weir_frames_builder builder = { .frame_bytes = frames->frame_bytes, .allocator = allocator };
+    weir_frames *slice = builder.frames = malloc(sizeof *slice);
+    if (!slice)
+        return NULL;
+    *slice = *frames;
+    slice->data = NULL;
+    slice->pts = NULL;
+    slice->times_ns = NULL;
+    slice->mask = NULL;
+    slice->shared = NULL;
+    slice->block = NULL;
+    slice->num_frames = 0;
+    slice->num_views = 0;
+    if (resize_frames(&builder, num) != WEIR_OK) {
+        weir_frames_free(slice);
+        return NULL;
+    }
+    memcpy(slice->data, frames->data + first * frames->frame_bytes, num * frames->frame_bytes);
+    slice->num_frames = num;
+    for (uint32_t i = 0; i < num; i++)
+        weir__frame_arrays_set(slice, i, weir__frame_arrays_get(frames, first + i));
+    return weir__frames_end(&builder);
+}
+
 void weir__frames_abort(weir_frames_builder *builder)
 {
     weir_frames_free(builder->frames);

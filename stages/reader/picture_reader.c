@@ -69,6 +69,9 @@ static void end_request(weir_picture_reader *reader)
     reader->width = 0;
     reader->height = 0;
     reader->num_done = 0;
+    weir_frames_free(reader->clips);
+    reader->clips = NULL;
+    reader->num_given = 0;
 }
 
 int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_request *wanted, weir_error *error)
@@ -367,7 +370,7 @@ static int arrange_frames(const weir_picture_reader *reader, weir_frames_builder
     return rc == WEIR_OK ? WEIR_OK : weir_error_set(error, rc, 0, "out of memory");
 }
 
-int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames, weir_error *error)
+static int make_chunk(weir_picture_reader *reader, weir_frames **frames, weir_error *error)
 {
     const weir_video_config *config = reader->config;
     uint8_t *into = reader->wanted.into;
@@ -387,7 +390,8 @@ int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames
     chunk->num_errors = reader->decoder.num_errors;
     chunk->num_missing_frames = count_missing(reader, rc == WEIR_OK && reader->frame_filter.is_ended);
     chunk->first_frame = reader->num_done;
-    if (reader->wanted.sampling->what == WEIR_SAMPLE_CLIPS && !reader->wanted.chunk_frames)
+    if (reader->wanted.sampling->what == WEIR_SAMPLE_CLIPS && !reader->wanted.chunk_frames &&
+        !reader->wanted.clip_items)
         chunk->num_clips = reader->wanted.sampling->num_clips;
     chunk->is_last_chunk = rc == WEIR_OK;
     reader->num_done += chunk->num_frames;
@@ -397,4 +401,38 @@ int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames
     chunk->cost.num_errors = chunk->num_errors + reader->num_corrupt;
     *frames = chunk;
     return rc;
+}
+
+/* Clips may share frames, so all are decoded with the first one. */
+static int give_clip(weir_picture_reader *reader, weir_frames **frames, weir_error *error)
+{
+    uint32_t num_clips = reader->wanted.sampling->num_clips, count = reader->wanted.sampling->count;
+    if (!reader->clips) {
+        int rc = make_chunk(reader, &reader->clips, error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    uint32_t first = reader->num_given * count;
+    weir_frames *clip = weir__frames_slice(reader->clips, first, count, reader->config->allocator);
+    if (!clip)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    clip->num_corrupt_frames = reader->clips->num_corrupt_frames < count ? reader->clips->num_corrupt_frames : count;
+    reader->clips->num_corrupt_frames -= clip->num_corrupt_frames;
+    reader->num_given++;
+    clip->first_frame = first;
+    clip->is_last_chunk = reader->num_given == num_clips;
+    clip->cost.num_frames = first + count;
+    *frames = clip;
+    if (!clip->is_last_chunk)
+        return WEIR_MORE;
+    weir_frames_free(reader->clips);
+    reader->clips = NULL;
+    return WEIR_OK;
+}
+
+int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames, weir_error *error)
+{
+    bool is_one = reader->wanted.sampling->num_clips <= 1;
+    return reader->wanted.clip_items && !is_one ? give_clip(reader, frames, error)
+                                                : make_chunk(reader, frames, error);
 }

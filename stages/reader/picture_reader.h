@@ -27,6 +27,7 @@ typedef struct weir_picture_request {
     const weir_picture_config *picture; /* checked, a whole copy */
     uint64_t number;                    /* with the seed, for random frames */
     uint32_t chunk_frames;              /* (0 = one result) */
+    bool clip_items;                    /* a result for each of the sampling's clips */
     uint8_t *into;                      /* the program's memory for the result (NULL = the reader's own) */
     size_t into_bytes;
 } weir_picture_request;
@@ -55,6 +56,9 @@ typedef struct weir_picture_reader {
     int width;              /* of the results; 0 = unknown yet */
     int height;
     uint64_t num_done; /* pictures in the chunks so far */
+
+    weir_frames *clips; /* with clip_items: all of them; NULL = not yet */
+    uint32_t num_given; /* clips */
 } weir_picture_reader;
 
 /* *reader must be all-zero. should_stop and on_frame are those of weir_decoder; the config lives as long as the reader.

@@ -24,6 +24,7 @@ enum { MAX_KEPT_OPEN = 1 << 16 };
     FIELD(type, seed, UNSIGNED, 0, UINT64_MAX) \
     FIELD(type, stream, UNSIGNED, 0, UINT32_MAX) \
     FIELD(type, chunk_frames, UNSIGNED, 0, UINT32_MAX) \
+    FIELD(type, clip_items, UNSIGNED, false, true) \
     FIELD(type, damage, ENUM, "WEIR_DAMAGE_…", WEIR_DAMAGE_STRICT) \
     FIELD(type, min_share, REAL, 0, 1) \
     FIELD(type, max_frames, UNSIGNED, 0, UINT64_MAX) \
@@ -55,6 +56,13 @@ int weir__video_filter_check(const weir_picture_config *picture, const weir_samp
     return weir__filter_check(filter, error);
 }
 
+int weir__video_clips_check(const weir_sampling *sampling, weir_error *error)
+{
+    if (sampling->what == WEIR_SAMPLE_CLIPS)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0, "clip_items: the sampling takes no clips (WEIR_SAMPLE_CLIPS)");
+}
+
 int weir__video_chunks_check(const weir_sampling *sampling, weir_error *error)
 {
     if (weir_sampling_is_rising(sampling))
@@ -66,7 +74,13 @@ int weir__video_chunks_check(const weir_sampling *sampling, weir_error *error)
 
 static int sampling_init(weir_video_config *video, weir_error *error)
 {
-    int rc = video->chunk_frames ? weir__video_chunks_check(&video->sampling, error) : WEIR_OK;
+    int rc = WEIR_OK;
+    if (video->clip_items && video->chunk_frames)
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "clip_items and chunk_frames: a clip is not split into chunks");
+    else if (video->clip_items)
+        rc = weir__video_clips_check(&video->sampling, error);
+    else if (video->chunk_frames)
+        rc = weir__video_chunks_check(&video->sampling, error);
     if (rc != WEIR_OK)
         return rc;
     if (video->max_frames == 0)

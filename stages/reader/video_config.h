@@ -17,6 +17,7 @@ WEIR_SIBLING_API void weir__video_config_free(weir_video_config *video);
 /* Can they be used together: a filter and that sampling, and chunks and that sampling? WEIR_OK, or the failure with *error
    filled. */
 int weir__video_filter_check(const weir_picture_config *picture, const weir_sampling *sampling, weir_error *error);
+int weir__video_clips_check(const weir_sampling *sampling, weir_error *error);
 int weir__video_chunks_check(const weir_sampling *sampling, weir_error *error);
 
 #endif

@@ -251,20 +251,29 @@ static int own_request(const weir_sampling *sampling, size_t sampling_size, cons
     return rc;
 }
 
+/* What weir_video_reader_next() gives: a clip, or frames. */
+static int choose_parts(const weir_video_config *config, weir_picture_request *wanted, weir_error *error)
+{
+    wanted->clip_items = config->clip_items;
+    if (wanted->clip_items)
+        return weir__video_clips_check(wanted->sampling, error);
+    wanted->chunk_frames = config->chunk_frames ? config->chunk_frames : 1;
+    return weir__video_chunks_check(wanted->sampling, error);
+}
+
 /* Takes the request over, whatever the result, and makes it the current one. */
-static int begin_request(weir_video_reader *reader, reader_request *own, uint32_t chunk_frames, weir_error *error)
+static int begin_request(weir_video_reader *reader, reader_request *own, bool is_in_parts, weir_error *error)
 {
     weir_picture_request wanted = {
         .sampling = own->sampling ? own->sampling : &reader->config.sampling,
         .picture = own->picture ? own->picture : reader->config.picture,
         .number = weir__random_seed(reader->epoch, reader->number),
-        .chunk_frames = chunk_frames,
         .into = own->into,
         .into_bytes = own->into_bytes,
     };
     int rc = weir__video_filter_check(wanted.picture, wanted.sampling, error);
-    if (rc == WEIR_OK && chunk_frames)
-        rc = weir__video_chunks_check(wanted.sampling, error);
+    if (rc == WEIR_OK && is_in_parts)
+        rc = choose_parts(&reader->config, &wanted, error);
     if (rc != WEIR_OK) {
         free_request(own);
         return rc;
@@ -356,7 +365,7 @@ static int decode_request(weir_video_reader *reader, const weir_sampling *sampli
     reader->step = NOT_BEGUN;
     if (reader->remote.self)
         return decode_remotely(reader, &own, frames, error);
-    rc = begin_request(reader, &own, 0, error);
+    rc = begin_request(reader, &own, false, error);
     return rc == WEIR_OK ? give_chunk(reader, frames, error) : rc;
 }
 
@@ -447,7 +456,7 @@ int weir_video_reader_measure(weir_video_reader *reader, const weir_sampling *sa
         free_request(&own);
         return rc;
     }
-    rc = begin_request(reader, &own, 0, error);
+    rc = begin_request(reader, &own, false, error);
     if (rc == WEIR_OK)
         rc = measure_request(reader, &measured, error);
     return rc == WEIR_OK ? weir_struct_fill(size, size_size, &measured, sizeof measured) : rc;
@@ -493,7 +502,7 @@ int weir_video_reader_scan(weir_video_reader *reader, weir_error *error)
     if (rc != WEIR_OK)
         return rc;
     own.is_survey = true;
-    rc = begin_request(reader, &own, 0, error);
+    rc = begin_request(reader, &own, false, error);
     if (rc == WEIR_OK)
         note_facts(reader);
     return rc;
@@ -555,7 +564,7 @@ int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *samp
     if (reader->remote.self)
         rc = call_remote(reader, WEIR_READER_BEGIN, &own, &answer, error);
     else
-        rc = begin_request(reader, &own, reader->config.chunk_frames ? reader->config.chunk_frames : 1, error);
+        rc = begin_request(reader, &own, true, error);
     reader->step = rc == WEIR_OK ? GOING : NOT_BEGUN;
     return rc;
 }

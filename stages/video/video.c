@@ -165,14 +165,20 @@ static void take_item(video_worker *worker, weir_item *in)
     weir_item_move(&worker->input, in);
 }
 
-static void pass_frames(video_worker *worker, weir_frames *frames, weir_item *out)
+/* Parts of a video: their item's entry comes with the last one, unless each is a clip. */
+static int pass_frames(video_worker *worker, const weir_video_config *video, weir_frames *frames, weir_item *out)
 {
     assert(frames);
-    if (frames->is_last_chunk) {
-        weir__input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
-        weir__input_take_entry(&worker->input, &frames->entry, &frames->memory_bytes);
+    if (frames->is_last_chunk || video->clip_items) {
+        int rc = weir__input_give(&worker->input, frames->is_last_chunk, &frames->entry, &frames->sidecars,
+                                  &frames->memory_bytes);
+        if (rc != WEIR_OK) {
+            weir_frames_free(frames);
+            return weir_task_fail(worker->task, rc, 0, "out of memory");
+        }
     }
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
+    return WEIR_OK;
 }
 
 /* ---- sound ---------------------------------------------------------------------------------------------------- */
@@ -266,6 +272,11 @@ static bool is_kept_open(const video_worker *worker, const weir_video_config *vi
            !weir__is_url(worker->path);
 }
 
+static bool is_in_parts(const weir_video_config *video)
+{
+    return video->chunk_frames || video->clip_items;
+}
+
 static int take_kept(video_worker *worker, const weir_video_config *video, const weir_entry *entry, uint64_t epoch,
                      uint64_t number, weir_error *error)
 {
@@ -282,7 +293,7 @@ static int take_kept(video_worker *worker, const weir_video_config *video, const
         return rc;
     weir__video_reader_watch(worker->kept, count_video_frame);
     weir_video_reader_set_number(worker->kept, epoch, number);
-    if (!video->chunk_frames)
+    if (!is_in_parts(video))
         return WEIR_OK;
     return weir_video_reader_begin(worker->kept, &worker->sampling, sizeof worker->sampling, NULL, 0, error);
 }
@@ -290,7 +301,7 @@ static int take_kept(video_worker *worker, const weir_video_config *video, const
 /* As weir__picture_reader_chunk(). */
 static int give_kept(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
 {
-    if (!video->chunk_frames)
+    if (!is_in_parts(video))
         return weir_video_reader_frames(worker->kept, &worker->sampling, sizeof worker->sampling, NULL, 0, frames,
                                         error);
     int rc = weir_video_reader_next(worker->kept, frames, error);
@@ -329,6 +340,7 @@ static int open_item(video_worker *worker, const weir_video_config *video, weir_
         .picture = video->picture,
         .number = number,
         .chunk_frames = video->chunk_frames,
+        .clip_items = video->clip_items,
     };
     rc = weir__picture_reader_open(&worker->reader, worker->path, error);
     return rc == WEIR_OK ? weir__picture_reader_ask(&worker->reader, &wanted, error) : rc;
@@ -359,8 +371,8 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir__cost_tell(task, rc < 0 ? cost_of(worker) : &frames->cost);
     if (rc < 0)
         rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
-    else
-        pass_frames(worker, frames, out);
+    else if (pass_frames(worker, video, frames, out) != WEIR_OK)
+        rc = WEIR_ENOMEM;
     if (rc != WEIR_MORE)
         end_item(worker);
     return rc;

@@ -208,6 +208,10 @@ typedef struct weir_video_config {
     /* Split a video into chunks of this many frames, with back-pressure and constant memory (0 = one result). Explicit indices
        or times must then increase. */
     uint32_t chunk_frames;
+    /* With WEIR_SAMPLE_CLIPS: each clip of a video is a result of its own, in their order, with a copy of the entry and of the other
+       files of the sample; their num_clips is 0, and corrupt frames are counted with the first of them (false = one result, with an axis of clips). Not with
+       chunk_frames. */
+    bool clip_items;
     weir_damage damage; /* (default WEIR_DAMAGE_TOLERANT) */
     /* Tolerant: the minimum share, up to 1, of the requested frames or, if all are requested, of those that the container's
        header counts (0 = one frame is enough). */

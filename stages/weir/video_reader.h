@@ -202,14 +202,14 @@ WEIR_API int weir_video_reader_measure(weir_video_reader *reader, const weir_sam
 
 /*
  * Begins a request like weir_video_reader_frames(); weir_video_reader_next() then returns its frames, a few at a time, with
- * constant memory. The frames must be in presentation order (weir_sampling_is_rising()). WEIR_OK, or the failure with *error (may
+ * constant memory. The frames must be in presentation order (weir_sampling_is_rising()), or clips (clip_items). WEIR_OK, or the failure with *error (may
  * be NULL) filled.
  */
 WEIR_API int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
                                      const weir_picture_config *picture, size_t picture_size, weir_error *error);
 
 /*
- * Returns the next frame of the request that was begun, or its next chunk_frames frames. WEIR_OK: the caller frees *frames.
+ * Returns the next frame of the request that was begun, or its next chunk_frames frames, or with clip_items its next clip. WEIR_OK: the caller frees *frames.
  * Otherwise *frames is NULL: WEIR_EOF after the last frame; WEIR_EINVAL if no request has begun; or the failure with *error (may
  * be NULL) filled, which ends the request. weir_video_reader_frames() also ends a request.
  */

@@ -23,6 +23,8 @@ int record_pipeline_check(const record_settings *settings)
         return record_refuse(settings, "--resume: not with --epochs");
     if (!video_configure(&settings->video, &picture, &video, problem))
         return record_refuse(settings, "%s", problem);
+    if (settings->clip_items && video.sampling.what != WEIR_SAMPLE_CLIPS)
+        return record_refuse(settings, "--clip-items: only with --clip, which says how many frames a clip has");
     return RECORD_DONE;
 }
 
@@ -46,7 +48,9 @@ static void describe_video(const record_settings *settings, weir_picture_config 
     bool has_size = picture->width || picture->height || picture->longest || picture->shortest;
     if (settings->video.resize != VIDEO_RESIZE_NONE && !has_size)
         picture->width = picture->height = DEFAULT_SIDE;
-    video->chunk_frames = weir_sampling_is_rising(&video->sampling) ? settings->chunk_frames : 0;
+    video->clip_items = settings->clip_items;
+    bool is_in_chunks = !video->clip_items && weir_sampling_is_rising(&video->sampling);
+    video->chunk_frames = is_in_chunks ? settings->chunk_frames : 0;
 }
 
 static void describe_decode(const record_settings *settings, record_decode *decode)

@@ -35,6 +35,7 @@ typedef struct record_settings {
     bool audio, images;
     video_settings video;
     uint32_t chunk_frames;
+    bool clip_items;
     uint32_t sample_rate, channels; /* of audio */
     bool planar;
 
