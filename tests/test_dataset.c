@@ -1163,6 +1163,36 @@ TEST_CASE(sizes_are_read_for_buckets)
         assert_non_null(strstr(error.message, "path is not a number for clip 0"));
         assert_null(sizes);
         assert_int_equal(weir_dataset_read_sizes(dataset, "nosuch", &sizes, &error), WEIR_EINVAL);
+        uint64_t *files;
+        assert_int_equal(weir_dataset_read_files(dataset, &files, &error), WEIR_OK);
+        for (uint64_t i = 1; i < weir_dataset_count(dataset); i++)
+            assert_int_equal(files[i], files[0]);
+        free(files);
+        weir_dataset_close(dataset);
+    }
+}
+
+TEST_CASE(clips_of_one_file_have_one_number_and_others_another)
+{
+    const char *index = clips_path("files.weir");
+    const char *one = clips_make("one.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -pix_fmt yuv420p");
+    const char *two =
+        clips_make("two.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 3 -pix_fmt yuv420p");
+    const char *paths[] = { one, two, one, two, one };
+    weir_clip_part parts[] = { { .end_frame = 3 }, { .end_frame = 3 }, { .start_frame = 2 }, { 0 }, { 0 } };
+    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 5, .parts = parts });
+    for (int chosen = 0; chosen < 2; chosen++) { /* chosen: without the first clip of each file */
+        weir_dataset *dataset =
+            open_with(index, &(weir_dataset_options){ .where = chosen ? "occurrence > 0" : NULL });
+        uint64_t *files;
+        weir_error error = { 0 };
+        assert_int_equal(weir_dataset_count(dataset), chosen ? 3 : 5);
+        assert_int_equal(weir_dataset_read_files(dataset, &files, &error), WEIR_OK);
+        unsigned num_of_first = 0;
+        for (uint64_t i = 0; i < weir_dataset_count(dataset); i++)
+            num_of_first += files[i] == files[0];
+        assert_int_equal(num_of_first, chosen ? 2 : 3); /* in the order of their paths: one.mp4 is first */
+        free(files);
         weir_dataset_close(dataset);
     }
 }

@@ -488,6 +488,8 @@ TEST_CASE(the_dataset_refuses_null)
     assert_int_equal(weir_dataset_num_classes(NULL), 0);
     double *sizes;
     REFUSED(weir_dataset_read_sizes(NULL, NULL, &sizes, NULL));
+    uint64_t *files;
+    REFUSED(weir_dataset_read_files(NULL, &files, NULL));
     assert_null(weir_dataset_columns(NULL, NULL));
     assert_null(weir_dataset_class_name(NULL, 0));
     REFUSED(weir_dataset_read_classes(NULL, &classes, NULL));

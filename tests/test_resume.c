@@ -28,6 +28,7 @@
 #include "common/hash.h"
 #include "tests/program.h"
 
+enum { NUM_ORDERS = 10 }; /* of config_of() */
 enum { NUM_EPOCHS = 3, MAX_RANKS = 3, ITEMS_PER_KILL = 12, BATCH = 4 };
 
 /* ---- the job ---------------------------------------------------------------------------------------------------- */
@@ -372,13 +373,15 @@ static weir_sampler_config config_of(uint32_t which)
     static uint32_t classes[NUM_ITEMS];
     static double weights[NUM_ITEMS];
     static double sizes[NUM_ITEMS];
+    static uint64_t groups[NUM_ITEMS];
     for (uint32_t i = 0; i < NUM_ITEMS; i++) {
         classes[i] = i % 3;
         weights[i] = 1 + i % 4;
         sizes[i] = i % 11;
+        groups[i] = i % 7;
     }
     weir_sampler_config config = { .num_items = NUM_ITEMS, .seed = 3 };
-    switch (which % 9) {
+    switch (which % NUM_ORDERS) {
     case 1: config.order = WEIR_SAMPLER_SHUFFLED; break;
     case 2: config.order = WEIR_SAMPLER_WINDOWS, config.window_items = 6; break;
     case 3: config.order = WEIR_SAMPLER_SHUFFLED, config.weights = weights; break;
@@ -392,9 +395,14 @@ static weir_sampler_config config_of(uint32_t which)
         config.sizes = sizes;
         config.num_buckets = 3;
         break;
+    case 9:
+        config.order = WEIR_SAMPLER_GROUPS;
+        config.window_items = 16;
+        config.groups = groups;
+        break;
     default: break;
     }
-    config.share = (weir_sampler_share)(which / 9 % 3);
+    config.share = (weir_sampler_share)(which / NUM_ORDERS % 3);
     return config;
 }
 
@@ -454,7 +462,7 @@ static void run_world(uint32_t which, uint32_t size, char **texts, size_t *num_t
 /* So that all ranks have equal counts, some of what is left is repeated or left out. */
 static void check_count(uint32_t which, uint64_t in_parts, uint64_t at_once)
 {
-    weir_sampler_share share = (weir_sampler_share)(which / 9 % 3);
+    weir_sampler_share share = (weir_sampler_share)(which / NUM_ORDERS % 3);
     if (share == WEIR_SHARE_PAD    ? in_parts < at_once
         : share == WEIR_SHARE_DROP ? in_parts > at_once
                                    : in_parts != at_once)
@@ -465,7 +473,7 @@ TEST_CASE(each_order_can_be_divided_again)
 {
     chance_state = (uint64_t)time(NULL);
     print_message("seed %" PRIu64 "\n", chance_state);
-    for (uint32_t which = 0; which < 27; which++) {
+    for (uint32_t which = 0; which < 3 * NUM_ORDERS; which++) {
         static tally at_once, in_parts;
         char *texts[MAX_WORLD];
         size_t num_texts = 0;
@@ -477,7 +485,7 @@ TEST_CASE(each_order_can_be_divided_again)
             free(texts[--num_texts]);
         /* Padding and dropping depend on the number of ranks when an epoch begins: compared are the epochs that have
            begun. */
-        bool is_exact = which / 8 % 3 == WEIR_SHARE_EXACT, has_begun = is_exact;
+        bool is_exact = which / NUM_ORDERS % 3 == WEIR_SHARE_EXACT, has_begun = is_exact;
         run_world(which, first, texts, &num_texts, is_exact ? 60 : NUM_ITEMS / first / 2, &in_parts);
         for (int i = 0; i < NUM_ITEMS; i++)
             has_begun |= in_parts.counts[0][i] > 0;

@@ -12,6 +12,8 @@
 #include <weir/engine.h>
 #include <weir/sampler.h>
 
+#include "common/random.h"
+
 #include "dataset/sampler/permutation.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -242,6 +244,65 @@ TEST_CASE(in_buckets_each_item_comes_once_on_any_number_of_ranks)
         config.world.size = 1 + (uint32_t)(chance >> 43) % 5;
         assert_each_once(config, (chance >> 50) % 3);
     }
+}
+
+/* ---- groups ----------------------------------------------------------------------------------------------------- */
+
+static const uint64_t *draw_groups(uint64_t num_items, uint64_t *chance)
+{
+    static uint64_t groups[1000];
+    assert_true(num_items <= 1000);
+    for (uint64_t i = 0; i < num_items; i++)
+        groups[i] = weir__random_next(chance) % 40 * UINT64_C(0x9e3779b97f4a7c15);
+    return groups;
+}
+
+/* Held constant: up to 1000 items in up to 40 groups. */
+TEST_CASE(in_groups_each_item_comes_once_on_any_number_of_ranks)
+{
+    uint64_t chance = (uint64_t)time(NULL);
+    print_message("seed %llu\n", (unsigned long long)chance);
+    for (int i = 0; i < 300; i++) {
+        weir_sampler_config config = { .order = WEIR_SAMPLER_GROUPS, .seed = chance };
+        config.num_items = 1 + (chance >> 33) % (i % 4 ? 60 : 1000);
+        config.groups = draw_groups(config.num_items, &chance);
+        config.window_items = 1 + (chance >> 39) % (i % 3 ? 50 : 2000);
+        config.world.size = 1 + (uint32_t)(chance >> 43) % 5;
+        assert_each_once(config, (chance >> 50) % 3);
+    }
+}
+
+/* Each window has the items of the shuffled order's window, each group once, and its items as they were shuffled. Positions are asked
+   for in any order. */
+TEST_CASE(within_a_window_the_items_of_a_group_are_neighbours)
+{
+    enum { COUNT = 500, WINDOW = 64 };
+    uint64_t chance = 3;
+    weir_sampler_config config = { .num_items = COUNT, .seed = 9, .order = WEIR_SAMPLER_SHUFFLED, .world.size = 1 };
+    const uint64_t *groups = draw_groups(COUNT, &chance);
+    weir_sampler *shuffled = make(config);
+    config.order = WEIR_SAMPLER_GROUPS;
+    config.window_items = WINDOW;
+    config.groups = groups;
+    weir_sampler *grouped = make(config);
+    for (uint64_t first = 0; first < COUNT; first += WINDOW) {
+        uint64_t num = COUNT - first < WINDOW ? COUNT - first : WINDOW, next = 0;
+        bool is_taken[WINDOW] = { false };
+        for (uint64_t i = 0; i < num; i++) { /* what an obvious loop makes of the shuffled window */
+            uint64_t group = groups[weir_sampler_at(shuffled, first + i)];
+            for (uint64_t j = i; j < num && !is_taken[i]; j++) {
+                uint64_t item = weir_sampler_at(shuffled, first + j);
+                if (groups[item] != group)
+                    continue;
+                assert_int_equal(weir_sampler_at(grouped, first + next++), item);
+                (void)weir_sampler_at(grouped, weir__random_next(&chance) % COUNT);
+                is_taken[j] = j != i;
+            }
+        }
+        assert_int_equal(next, num);
+    }
+    weir_sampler_free(shuffled);
+    weir_sampler_free(grouped);
 }
 
 /* The sum over windows of the largest size times the items: what padded batches would hold. */
@@ -534,6 +595,9 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         { { .num_items = 3, .world = { .rank = 1, .size = 0 } }, "rank 1 is not below the world size 0" },
         { { .num_items = 3, .order = WEIR_SAMPLER_WINDOWS }, "window_items" },
         { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .window_items = 1, .num_buckets = 1 }, "needs sizes" },
+        { { .num_items = 1, .order = WEIR_SAMPLER_GROUPS, .window_items = 1 }, "needs groups" },
+        { { .num_items = 1, .order = WEIR_SAMPLER_GROUPS, .groups = &(uint64_t){ 1 } }, "window_items" },
+        { { .num_items = 1, .groups = &(uint64_t){ 1 } }, "needs groups" },
         { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .window_items = 1, .sizes = &(double){ 1 } },
           "num_buckets" },
         { { .num_items = 1, .sizes = &(double){ 1 } }, "other orders have none" },

@@ -516,7 +516,9 @@ int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_er
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-static int read_all_sizes(weir_dataset *dataset, const char *expression, double *sizes, weir_error *error)
+/* A value for each item, which take() stores: WEIR_OK, or WEIR_EINVAL if it is not one. */
+static int read_all(weir_dataset *dataset, const char *expression,
+                    int (*take)(sqlite3_stmt *row, uint64_t i, void *to), void *to, weir_error *error)
 {
     sqlite3_stmt *all = NULL;
     int rc =
@@ -528,17 +530,29 @@ static int read_all_sizes(weir_dataset *dataset, const char *expression, double 
             sqlite3_bind_int64(all, 1, dataset->rows[i]);
         }
         int code = sqlite3_step(all);
-        int type = code == SQLITE_ROW ? sqlite3_column_type(all, 0) : SQLITE_NULL;
         if (code != SQLITE_ROW)
             rc = fail_changed(dataset, code, error);
-        else if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        else if (take(all, i, to) != WEIR_OK)
             rc = weir_error_set(error, WEIR_EINVAL, 0, "%s is not a number for clip %" PRIu64 " of %s", expression, i,
                                 dataset->path);
-        else
-            sizes[i] = sqlite3_column_double(all, 0);
     }
     sqlite3_finalize(all);
     return rc;
+}
+
+static int take_size(sqlite3_stmt *row, uint64_t i, void *to)
+{
+    int type = sqlite3_column_type(row, 0);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        return WEIR_EINVAL;
+    ((double *)to)[i] = sqlite3_column_double(row, 0);
+    return WEIR_OK;
+}
+
+static int take_file(sqlite3_stmt *row, uint64_t i, void *to)
+{
+    ((uint64_t *)to)[i] = (uint64_t)sqlite3_column_int64(row, 0);
+    return WEIR_OK;
 }
 
 int weir_dataset_read_sizes(weir_dataset *dataset, const char *expression, double **sizes, weir_error *error)
@@ -548,10 +562,28 @@ int weir_dataset_read_sizes(weir_dataset *dataset, const char *expression, doubl
     if (!dataset || !sizes)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     double *read = calloc(dataset->count, sizeof *read);
-    int rc = read ? read_all_sizes(dataset, expression ? expression : WEIR__CLIP_DURATION, read, error)
+    int rc = read ? read_all(dataset, expression ? expression : WEIR__CLIP_DURATION, take_size, read, error)
                   : fail_memory(error);
     if (rc == WEIR_OK)
         *sizes = read;
+    else
+        free(read);
+    return rc;
+}
+
+int weir_dataset_read_files(weir_dataset *dataset, uint64_t **files, weir_error *error)
+{
+    /* the row of its first clip, also if that was not chosen */
+    static const char file[] =
+        "(SELECT first.clip_id FROM clip AS first WHERE first.identity = clip.identity AND first.occurrence = 0)";
+    if (files)
+        *files = NULL;
+    if (!dataset || !files)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    uint64_t *read = calloc(dataset->count, sizeof *read);
+    int rc = read ? read_all(dataset, file, take_file, read, error) : fail_memory(error);
+    if (rc == WEIR_OK)
+        *files = read;
     else
         free(read);
     return rc;

@@ -14,6 +14,7 @@
 #include "common/hash.h"
 #include "common/random.h"
 #include "dataset/sampler/buckets.h"
+#include "dataset/sampler/groups.h"
 #include "dataset/sampler/permutation.h"
 #include "dataset/sampler/sampler_resume.h"
 
@@ -40,6 +41,7 @@ struct weir_sampler {
     class_list *classes;        /* (NULL = not balanced) */
     uint64_t *members;          /* sorted by class */
     weir_buckets buckets;       /* of BUCKETS */
+    weir_groups groups;         /* of GROUPS, with its last window */
     uint64_t num_samples;       /* of an epoch */
     uint64_t count;             /* of this rank */
     uint64_t arrays;            /* hash of weights and classes */
@@ -126,6 +128,12 @@ static uint64_t draw_window(weir_sampler *sampler, uint64_t pass, uint64_t place
     return window * sampler->config.window_items + weir__permutation_at(permutation_of(sampler, length, key), within);
 }
 
+static uint64_t draw_grouped(weir_sampler *sampler, uint64_t pass, uint64_t place)
+{
+    uint64_t key = seed_for(sampler, FOR_ORDER, pass);
+    return weir__groups_at(&sampler->groups, place, permutation_of(sampler, sampler->config.num_items, key), key);
+}
+
 static uint64_t draw_item(weir_sampler *sampler, uint64_t position)
 {
     const weir_sampler_config *config = &sampler->config;
@@ -141,6 +149,7 @@ static uint64_t draw_item(weir_sampler *sampler, uint64_t position)
     uint64_t place = position % config->num_items;
     switch (config->order) {
     case WEIR_SAMPLER_WINDOWS: return draw_window(sampler, pass, place);
+    case WEIR_SAMPLER_GROUPS: return draw_grouped(sampler, pass, place);
     case WEIR_SAMPLER_BUCKETS:
         return weir__buckets_at(&sampler->buckets, place, seed_for(sampler, FOR_WINDOWS, pass),
                                 seed_for(sampler, FOR_ORDER, pass));
@@ -233,7 +242,7 @@ static uint64_t count_of(const weir_sampler *sampler, const weir_world *world)
 static uint64_t share_of(const weir_sampler *sampler, const weir_world *world, uint64_t position)
 {
     const weir_sampler_config *config = &sampler->config;
-    if (config->order != WEIR_SAMPLER_WINDOWS)
+    if (config->order != WEIR_SAMPLER_WINDOWS && config->order != WEIR_SAMPLER_GROUPS)
         return wrap_position(sampler, position * world->size + world->rank);
     if (config->share != WEIR_SHARE_EXACT)
         return wrap_position(sampler, world->rank * count_of(sampler, world) + position);
@@ -266,18 +275,21 @@ static int check_sampler(const weir_sampler_config *config, weir_error *error)
         return refuse_sampler(error, "there are no items to choose from");
     if (config->num_items > max_items || config->num_samples > max_items)
         return refuse_sampler(error, "num_items and num_samples must be at most 2^62");
-    bool has_windows = config->order == WEIR_SAMPLER_WINDOWS || config->order == WEIR_SAMPLER_BUCKETS;
+    bool has_windows = config->order >= WEIR_SAMPLER_WINDOWS;
     bool has_buckets = config->order == WEIR_SAMPLER_BUCKETS;
-    if ((unsigned)config->order > WEIR_SAMPLER_BUCKETS || (unsigned)config->share > WEIR_SHARE_DROP)
+    if ((unsigned)config->order > WEIR_SAMPLER_GROUPS || (unsigned)config->share > WEIR_SHARE_DROP)
         return refuse_sampler(error, "order or share is not a value of its enum");
     if (has_windows ? config->window_items == 0 : config->window_items != 0)
         return refuse_sampler(error,
-                              "WEIR_SAMPLER_WINDOWS and WEIR_SAMPLER_BUCKETS need window_items of at least 1; other "
-                              "orders need 0");
+                              "WEIR_SAMPLER_WINDOWS, WEIR_SAMPLER_BUCKETS and WEIR_SAMPLER_GROUPS need window_items "
+                              "of at least 1; other orders need 0");
     if (has_buckets ? !config->sizes || !config->num_buckets : config->sizes || config->num_buckets)
         return refuse_sampler(error, "WEIR_SAMPLER_BUCKETS needs sizes and num_buckets; other orders have none");
+    if ((config->order == WEIR_SAMPLER_GROUPS) != (config->groups != NULL))
+        return refuse_sampler(error, "WEIR_SAMPLER_GROUPS needs groups; other orders have none");
     if (has_windows && is_random)
-        return refuse_sampler(error, "windows and buckets cannot be combined with weights, classes or replacement");
+        return refuse_sampler(error,
+                              "windows, buckets and groups cannot be combined with weights, classes or replacement");
     if (config->weights && config->classes)
         return refuse_sampler(error, "weights and classes cannot be combined");
     if (config->classes && config->num_classes == 0)
@@ -377,6 +389,8 @@ static uint64_t hash_arrays(const weir_sampler_config *config)
         hash = weir__hash(hash + 2, config->classes, config->num_items * sizeof *config->classes);
     if (config->sizes)
         hash = weir__hash(hash + 2 + config->num_buckets, config->sizes, config->num_items * sizeof *config->sizes);
+    if (config->groups)
+        hash = weir__hash(hash + 3, config->groups, config->num_items * sizeof *config->groups);
     return hash;
 }
 
@@ -395,6 +409,7 @@ static int set_up_sampler(weir_sampler *sampler, const weir_sampler_config *conf
     sampler->config.weights = NULL;
     sampler->config.classes = NULL;
     sampler->config.sizes = NULL;
+    sampler->config.groups = NULL;
     int rc = find_world(&sampler->config.world, error);
     if (rc == WEIR_OK && config->weights)
         rc = take_weights(sampler, config->weights, &num_drawable, error);
@@ -403,6 +418,9 @@ static int set_up_sampler(weir_sampler *sampler, const weir_sampler_config *conf
     if (rc == WEIR_OK && config->sizes)
         rc = weir__buckets_make(&sampler->buckets, config->sizes, config->num_items, config->num_buckets,
                                 config->window_items, error);
+    if (rc == WEIR_OK && config->groups &&
+        weir__groups_make(&sampler->groups, config->groups, config->num_items, config->window_items) != WEIR_OK)
+        rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     if (rc != WEIR_OK)
         return rc;
     sampler->num_samples = config->num_samples ? config->num_samples : num_drawable;
@@ -568,6 +586,7 @@ void weir_sampler_free(weir_sampler *sampler)
     free(sampler->classes);
     free(sampler->members);
     weir__buckets_free(&sampler->buckets);
+    weir__groups_free(&sampler->groups);
     free(sampler->drawn);
     drop_dealings(sampler);
     pthread_mutex_destroy(&sampler->lock);

@@ -172,6 +172,10 @@ WEIR_API int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes
 WEIR_API int weir_dataset_read_sizes(weir_dataset *dataset, const char *expression, double **sizes,
                                      weir_error *error);
 
+/* For weir_sampler_config.groups: the number of each clip's file; clips of one file have the same. 8 bytes per clip; the caller frees
+   it. WEIR_OK, or the statuses of weir_dataset_open() with *error (may be NULL) filled. */
+WEIR_API int weir_dataset_read_files(weir_dataset *dataset, uint64_t **files, weir_error *error);
+
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
 /* What to query, and the columns of a row. */

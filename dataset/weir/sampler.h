@@ -7,8 +7,8 @@
  * in windows or with replacement need no memory per item.
  *
  * An epoch is a list of num_samples positions; rank r of w gets the positions r, r + w, r + 2w, …, so that all ranks
- * advance through the epoch together. With windows a rank gets a contiguous range of positions instead, so that
- * windows are not shared between ranks. The same (epoch, position) always gives the same item: a checkpoint stores
+ * advance through the epoch together. With windows and groups a rank gets a contiguous range of positions
+ * instead, so that these are not shared between ranks. The same (epoch, position) always gives the same item: a checkpoint stores
  * only positions.
  */
 #ifndef WEIR_SAMPLER_H
@@ -65,6 +65,9 @@ typedef enum weir_sampler_order {
                              the items are in num_buckets of equal total size. In each epoch each bucket is shuffled and cut into
                              windows of window_items; what is left of the buckets makes further ones; then the windows are
                              shuffled. 8 bytes per item */
+    WEIR_SAMPLER_GROUPS, /* as SHUFFLED, but within each window of window_items, the items of a group come one after the other: the
+                            clips of one file, which then share what they decode (weir_video_config.keep_open). 8 bytes per item,
+                            and 32 per item of a window */
 } weir_sampler_order;
 
 /* How positions that do not divide evenly among the ranks are handled. */
@@ -80,11 +83,12 @@ typedef struct weir_sampler_config {
     uint64_t seed;
 
     weir_sampler_order order; /* (default WEIR_SAMPLER_LISTED) */
-    /* WINDOWS and BUCKETS: at least 1. Of buckets: the items of a batch, times the number of ranks; ranks take turns within a
+    /* WINDOWS, BUCKETS and GROUPS: at least 1. Of buckets: the items of a batch, times the number of ranks; ranks take turns within a
        window. It must stay the same if a run is resumed with another number of ranks */
     uint64_t window_items;
-    const double *sizes;  /* BUCKETS: of each item, at least 0: weir_dataset_read_sizes(), or anything else */
-    uint32_t num_buckets; /* BUCKETS: at least 1 */
+    const double *sizes;    /* BUCKETS: of each item, at least 0: weir_dataset_read_sizes(), or anything else */
+    uint32_t num_buckets;   /* BUCKETS: at least 1 */
+    const uint64_t *groups; /* GROUPS: of each item, any numbers: weir_dataset_read_files() */
 
     bool replacement; /* each position draws from all items: some items repeat, others do not occur */
     /* relative probability of each item: at least 0, not all 0. Without replacement, items with a higher weight tend to

@@ -57,7 +57,8 @@ void weir__isolated_put_text(isolated_message *message, const char *text)
 bool weir__isolated_get(isolated_message *message, void *part, size_t size_bytes)
 {
     if (message->is_bad || size_bytes > message->head.body_bytes - message->position) {
-        memset(part, 0, size_bytes);
+        if (size_bytes > 0)
+            memset(part, 0, size_bytes);
         message->is_bad = true;
         return false;
     }
