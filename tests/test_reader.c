@@ -231,6 +231,10 @@ static const clip clips[] = {
       "-f lavfi -i testsrc2=s=176x144:d=1:r=24 -c:v libaom-av1 -cpu-used 8 -lag-in-frames 16 "
       "-auto-alt-ref 1 -g 12 -pix_fmt yuv420p",
       WEIR_READER_INDEXED },
+    { "av1_svt.mp4",
+      "-f lavfi -i testsrc2=s=176x144:d=2:r=24 -c:v libsvtav1 -preset 10 -g 30 -svtav1-params film-grain=20 "
+      "-pix_fmt yuv420p",
+      WEIR_READER_INDEXED },
     { "mpeg2.ts", SOURCE "-c:v mpeg2video -bf 2 -g 12", WEIR_READER_PLAIN },
     { "mpeg2.mpg", SOURCE "-c:v mpeg2video -bf 2 -g 12", WEIR_READER_PLAIN },
     { "mpeg4.mp4", SOURCE "-c:v mpeg4 -bf 2 -g 12", WEIR_READER_PLAIN },

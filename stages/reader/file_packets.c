@@ -317,11 +317,16 @@ static int fetch_frame(weir_file_packets *file, size_t at, weir_error *error)
     return rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(file, at)) ? fail_changed(error) : rc;
 }
 
-int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *error)
+const AVPacket *weir__file_packets_cached(weir_file_packets *file, size_t at)
 {
     if (file->cache)
-        return weir__file_packets_decode(file, file->cache[at], error);
-    const AVPacket *kept = file->listed.blocks ? weir__listed_packets_cached(&file->listed, at) : NULL;
+        return file->cache[at];
+    return file->listed.blocks ? weir__listed_packets_cached(&file->listed, at) : NULL;
+}
+
+int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *error)
+{
+    const AVPacket *kept = weir__file_packets_cached(file, at);
     if (kept)
         return weir__file_packets_decode(file, kept, error);
     int rc = fetch_frame(file, at, error);

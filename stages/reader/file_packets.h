@@ -84,6 +84,9 @@ int weir__file_packets_begin_again(weir_file_packets *file, weir_error *error);
 /* Can its packets be read once more? */
 bool weir__file_packets_can_repeat(const weir_file_packets *file);
 
+/* The packet, if its bytes are in memory; NULL = they are not. */
+const AVPacket *weir__file_packets_cached(weir_file_packets *file, size_t at);
+
 /* Gives packet `at` of the index to the decoder. Without a cache, it must be the next one, or after it. */
 int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *error);
 

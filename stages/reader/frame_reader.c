@@ -39,6 +39,7 @@ int weir__frame_reader_open(weir_frame_reader *reader, const char *path, weir_er
     weir_file_packets *file = &reader->file;
     weir_frame_targets *targets = &reader->targets;
     reader->counter = (weir_frame_counter){ .file = file, .targets = targets };
+    weir__indexed_run_reset(&reader->run);
     reader->run = (weir_indexed_run){ .file = file, .targets = targets, .stays_open = reader->stays_open };
     file->path = path;
     file->decoder->is_threaded = false;
@@ -53,6 +54,7 @@ void weir__frame_reader_close(weir_frame_reader *reader)
 {
     weir__frame_targets_forget(&reader->targets);
     weir__frame_counter_reset(&reader->counter);
+    weir__indexed_run_reset(&reader->run);
     weir__recent_frames_reset(&reader->recent);
     reader->file.decoder->memory.give_up = NULL;
     weir__timeline_reset(&reader->timeline);

@@ -50,7 +50,7 @@ static bool can_go_on(const weir_indexed_run *run)
 {
     size_t target = run->targets->next;
     bool is_drained = run->file->decoder->draining && run->packet < run->file->index.num_packets;
-    return run->stays_open && run->is_running && !run->must_drain && !is_drained &&
+    return run->stays_open && run->is_running && !run->must_drain && !is_drained && !run->plan.is_on &&
            run->targets->all[target].frame >= run->front && pts_of(run, target) > run->skipped_pts &&
            start_of(run, target) <= run->packet;
 }
@@ -90,8 +90,60 @@ static bool has_leading(const weir_indexed_run *run)
     return false;
 }
 
+/* ---- plans ------------------------------------------------------------------------------------------------------ */
+
+static const AVPacket *planned_packet(void *self, size_t at)
+{
+    weir_indexed_run *run = self;
+    return weir__file_packets_cached(run->file, at);
+}
+
+static bool is_packet_wanted(void *self, size_t at)
+{
+    return entry_of(self, at)->flags & WEIR_PACKET_WANTED;
+}
+
+/* Is it worth more than what further requests have of a decoder that has all frames? */
+static bool is_worth_it(weir_indexed_run *run)
+{
+    const weir_av1_plan *plan = &run->plan;
+    if (run->plan_start != run->start)
+        run->num_planned = 0;
+    run->plan_start = run->start;
+    run->num_planned += plan->num_needed;
+    if (plan->num_needed < plan->num_all && (!run->stays_open || run->num_planned <= plan->num_all))
+        return true;
+    run->num_planned = 0;
+    return false;
+}
+
+static int make_plan(weir_indexed_run *run, weir_error *error)
+{
+    const AVCodecParameters *codec = run->file->decoder->stream->codecpar;
+    const weir_av1_run wanted = { run->start, run->last, planned_packet, is_packet_wanted, run };
+    weir__av1_plan_end(&run->plan);
+    if (codec->codec_id != AV_CODEC_ID_AV1 || run->is_last_resort)
+        return WEIR_OK;
+    if (weir__av1_plan_make(&run->plan, codec, &wanted) != WEIR_OK)
+        return weir__reader_fail_memory(error);
+    if (run->plan.is_on && !is_worth_it(run))
+        weir__av1_plan_end(&run->plan);
+    return WEIR_OK;
+}
+
+static int send_packet(weir_indexed_run *run, size_t at, weir_error *error)
+{
+    if (!run->plan.is_on)
+        return weir__file_packets_send(run->file, at, error);
+    const AVPacket *packet = weir__file_packets_cached(run->file, at);
+    packet = packet ? weir__av1_plan_cut(&run->plan, at, packet) : NULL;
+    return packet ? weir__file_packets_decode(run->file, packet, error) : weir__reader_fail_memory(error);
+}
+
 static int begin_run(weir_indexed_run *run, weir_error *error)
 {
+    if (run->has_given_up)
+        weir__indexed_run_want(run); /* what was kept is to be decoded, too */
     if (can_go_on(run)) {
         set_run(run);
         run->trouble = count_trouble(run);
@@ -105,6 +157,8 @@ static int begin_run(weir_indexed_run *run, weir_error *error)
     weir__decoder_flush(run->file->decoder);
     run->file->hidden.num = 0;
     int rc = weir__decoder_use_threads(run->file->decoder, !run->is_alone && !has_leading(run), error);
+    if (rc == WEIR_OK)
+        rc = make_plan(run, error);
     if (rc == WEIR_OK && !run->file->cache)
         rc = weir__file_packets_go_to(run->file, run->start, error);
     if (rc == WEIR_OK)
@@ -121,6 +175,7 @@ static int begin_last_resort(weir_indexed_run *run, weir_error *error)
         weir__recent_frames_drop(run->recent);
     run->file->decoder->num_errors = run->scan_errors;
     run->is_last_resort = true;
+    weir__av1_plan_end(&run->plan);
     run->is_running = true;
     run->is_beyond = false;
     run->start = 0;
@@ -151,8 +206,8 @@ static bool may_go_beyond(const weir_indexed_run *run)
     enum { MAX_BEYOND = 64 };
     bool is_last = run->end == run->targets->num && !run->is_last_resort;
     bool has_trouble = !run->is_beyond && count_trouble(run) > run->trouble;
-    return run->stays_open && is_last && !run->must_drain && !has_trouble && run->packet <= run->last + MAX_BEYOND &&
-           weir__index_try(&run->file->index, run->packet);
+    return run->stays_open && is_last && !run->must_drain && !run->plan.is_on && !has_trouble &&
+           run->packet <= run->last + MAX_BEYOND && weir__index_try(&run->file->index, run->packet);
 }
 
 /* Is there no further packet for it? */
@@ -163,7 +218,7 @@ static bool is_run_over(const weir_indexed_run *run)
 
 static void skip_packets(weir_indexed_run *run)
 {
-    while (!is_run_over(run) && can_skip(run, run->packet)) {
+    while (!is_run_over(run) && (can_skip(run, run->packet) || weir__av1_plan_skips(&run->plan, run->packet))) {
         const weir_packet_entry *entry = entry_of(run, run->packet++);
         run->skipped_pts = FFMAX(run->skipped_pts, entry->pts);
     }
@@ -207,7 +262,7 @@ static int feed_run(weir_indexed_run *run, weir_error *error)
     uint64_t trouble = count_trouble(run);
     int first_averror = decoder->first_averror;
     size_t at = run->packet++;
-    int rc = weir__file_packets_send(run->file, at, error);
+    int rc = send_packet(run, at, error);
     if (is_leading(run, at)) {
         run->trouble += count_trouble(run) - trouble;
         run->trouble -= decoder->num_errors - num_errors;
@@ -346,6 +401,11 @@ void weir__indexed_run_give_up(void *self)
     for (size_t i = run->targets->next; i < run->targets->num; i++)
         run->has_given_up |= run->targets->all[i].kept != NULL;
     weir__frame_targets_drop_kept(run->targets);
+}
+
+void weir__indexed_run_reset(weir_indexed_run *run)
+{
+    weir__av1_plan_free(&run->plan);
 }
 
 void weir__indexed_run_want(weir_indexed_run *run)

@@ -14,6 +14,10 @@
  * target that is not kept. If these give way while a run decodes, or the last resort begins, they are targets as all others, and the
  * next run begins anew.
  *
+ * Of AV1, frames that the run's targets do not need are cut out of its packets (av1_plan.h). Then the decoder cannot go on after the
+ * run, as its slots lack frames. So where the file stays open, plans of one start together decode at most as many frames as its run
+ * has; then one run decodes them all, and the next requests may go on.
+ *
  * If the file stays open, the last run of a request does not end with its last target. The decoder is not drained; it gets the
  * packets that follow, until that target comes out.
  * - Invariants: packets `start` to `packet` - 1 have been sent, except disposable ones, none of which is shown after skipped_pts;
@@ -32,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stages/reader/av1_plan.h"
 #include "stages/reader/file_packets.h"
 #include "stages/reader/frame_targets.h"
 #include "stages/reader/recent_frames.h"
@@ -53,6 +58,10 @@ typedef struct weir_indexed_run {
     uint64_t trouble;     /* signs of damage before it */
     uint64_t scan_errors; /* before the first run */
 
+    weir_av1_plan plan;
+    size_t plan_start;    /* the start of the last runs with a plan */
+    uint64_t num_planned; /* frames that they have decoded */
+
     bool has_given_up; /* kept targets have given way since the run began */
     bool is_alone;     /* no run has threads any more: their frames are over the limit of memory */
     bool must_drain;
@@ -63,6 +72,9 @@ typedef struct weir_indexed_run {
 
 /* Frees what is kept, as the decoder needs the memory; it calls that while a run decodes. */
 void weir__indexed_run_give_up(void *run);
+
+/* Frees what it has. */
+void weir__indexed_run_reset(weir_indexed_run *run);
 
 /* The targets of a request are set: nothing that they need is skipped. */
 void weir__indexed_run_want(weir_indexed_run *run);

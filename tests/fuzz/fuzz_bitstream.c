@@ -10,6 +10,7 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 
+#include "stages/reader/av1_frames.h"
 #include "stages/reader/bitstream.h"
 #include "stages/reader/frame_index.h"
 #include "tests/fuzz/require.h"
@@ -42,9 +43,26 @@ static void look_at_packet(const AVCodecParameters *codec, const AVPacket *packe
     require(kind.layer <= MAX_LAYER);
 }
 
+/* Headers of AV1: units lie one after the other in the packet, and each frame's index is that of a frame. */
+static void look_at_av1(weir_av1_sequence *sequence, const AVPacket *packet)
+{
+    weir_av1_look look;
+    size_t end = 0;
+    if (!weir__av1_look(sequence, packet->data, (size_t)packet->size, &look))
+        return;
+    require(look.num_frames > 0 && look.num_frames <= WEIR_AV1_MAX_FRAMES && look.num_shown <= look.num_frames);
+    for (unsigned i = 0; i < look.num_units; i++) {
+        require(look.units[i].begin == end && look.units[i].end > end);
+        require(look.units[i].frame == WEIR_AV1_NO_FRAME || look.units[i].frame < look.num_frames);
+        end = look.units[i].end;
+    }
+    require(end == (size_t)packet->size);
+}
+
 /* Packets of the rest of the input: two bytes of its size, one of its time, one of flags, its bytes. */
 static void add_packets(weir_index *index, const AVStream *stream, const uint8_t *data, size_t size)
 {
+    weir_av1_sequence sequence = { 0 };
     for (int64_t time = 0; size > PACKET_HEAD_BYTES; time++) {
         size_t length = (size_t)data[0] << 8 | data[1];
         length = length < size - PACKET_HEAD_BYTES ? length : size - PACKET_HEAD_BYTES;
@@ -57,6 +75,7 @@ static void add_packets(weir_index *index, const AVStream *stream, const uint8_t
         packet->data = copy_exact(data + PACKET_HEAD_BYTES, length);
         packet->size = (int)length;
         look_at_packet(stream->codecpar, packet);
+        look_at_av1(&sequence, packet);
         require(weir__index_add(index, stream, packet) == WEIR_OK);
         free(packet->data);
         packet->data = NULL;

@@ -1,0 +1,302 @@
+#include "stages/reader/av1_frames.h"
+
+#include <string.h>
+
+enum { SEQUENCE_HEADER = 1, TEMPORAL_DELIMITER, FRAME_HEADER, TILE_GROUP, METADATA, FRAME, REDUNDANT_HEADER };
+enum { KEY_FRAME = 0, INTER_FRAME, INTRA_ONLY_FRAME, SWITCH_FRAME };
+enum { NUM_SLOTS = 8, ALL_SLOTS = 0xff, NUM_REFERENCES = 7, EACH_FRAME_SAYS = 2 };
+
+/* ---- bits ----------------------------------------------------------------------------------------------------- */
+
+typedef struct bits {
+    const uint8_t *data;
+    size_t num, next; /* bits */
+    bool is_over;     /* more were read than there are */
+} bits;
+
+static uint32_t read_bits(bits *from, unsigned num)
+{
+    uint32_t value = 0;
+    if (num > from->num - from->next) {
+        from->is_over = true;
+        from->next = from->num;
+        return 0;
+    }
+    for (unsigned i = 0; i < num; i++, from->next++)
+        value = value << 1 | (from->data[from->next / 8] >> (7 - from->next % 8) & 1u);
+    return value;
+}
+
+static bool read_flag(bits *from)
+{
+    return read_bits(from, 1);
+}
+
+/* uvlc() */
+static void skip_variable(bits *from)
+{
+    unsigned num_zeros = 0;
+    while (!from->is_over && !read_flag(from))
+        num_zeros++;
+    if (num_zeros < 32)
+        read_bits(from, num_zeros);
+}
+
+/* ---- the sequence header ---------------------------------------------------------------------------------------- */
+
+static void read_timing(bits *from, weir_av1_sequence *sequence, unsigned *delay_bits)
+{
+    read_bits(from, 32); /* num_units_in_display_tick */
+    read_bits(from, 32); /* time_scale */
+    sequence->equal_picture_interval = read_flag(from);
+    if (sequence->equal_picture_interval)
+        skip_variable(from);
+    sequence->has_decoder_model = read_flag(from);
+    if (!sequence->has_decoder_model)
+        return;
+    *delay_bits = read_bits(from, 5) + 1;
+    read_bits(from, 32); /* num_units_in_decoding_tick */
+    sequence->removal_time_bits = (uint8_t)(read_bits(from, 5) + 1);
+    sequence->presentation_time_bits = (uint8_t)(read_bits(from, 5) + 1);
+}
+
+/* False: there are several. */
+static bool read_operating_point(bits *from, weir_av1_sequence *sequence, unsigned delay_bits)
+{
+    enum { LAST_LEVEL_WITHOUT_TIER = 7 };
+    bool has_display_delay = read_flag(from);
+    if (read_bits(from, 5) != 0)
+        return false;
+    sequence->point_idc = (uint16_t)read_bits(from, 12);
+    if (read_bits(from, 5) > LAST_LEVEL_WITHOUT_TIER)
+        read_flag(from);
+    sequence->has_model_of_point = sequence->has_decoder_model && read_flag(from);
+    if (sequence->has_model_of_point) {
+        read_bits(from, delay_bits);
+        read_bits(from, delay_bits);
+        read_flag(from);
+    }
+    if (has_display_delay && read_flag(from))
+        read_bits(from, 4);
+    return true;
+}
+
+static void read_tools(bits *from, weir_av1_sequence *sequence)
+{
+    read_bits(from, 4); /* interintra, masked compound, warped motion, dual filter */
+    bool has_order_hint = read_flag(from);
+    if (has_order_hint)
+        read_bits(from, 2); /* jnt_comp, ref_frame_mvs */
+    sequence->screen_content = read_flag(from) ? EACH_FRAME_SAYS : (uint8_t)read_flag(from);
+    sequence->integer_mv = EACH_FRAME_SAYS;
+    if (sequence->screen_content > 0)
+        sequence->integer_mv = read_flag(from) ? EACH_FRAME_SAYS : (uint8_t)read_flag(from);
+    sequence->order_hint_bits = has_order_hint ? (uint8_t)(read_bits(from, 3) + 1) : 0;
+}
+
+static bool read_sequence(bits *from, weir_av1_sequence *sequence)
+{
+    unsigned delay_bits = 0;
+    *sequence = (weir_av1_sequence){ .screen_content = EACH_FRAME_SAYS, .integer_mv = EACH_FRAME_SAYS };
+    read_bits(from, 3); /* seq_profile */
+    read_flag(from);    /* still_picture */
+    sequence->is_reduced_still = read_flag(from);
+    if (sequence->is_reduced_still) {
+        read_bits(from, 5); /* seq_level_idx */
+    } else {
+        if (read_flag(from))
+            read_timing(from, sequence, &delay_bits);
+        if (!read_operating_point(from, sequence, delay_bits))
+            return false;
+    }
+    unsigned width_bits = read_bits(from, 4) + 1, height_bits = read_bits(from, 4) + 1;
+    read_bits(from, width_bits);
+    read_bits(from, height_bits);
+    if (!sequence->is_reduced_still && read_flag(from)) /* frame_id_numbers_present_flag */
+        return false;
+    read_bits(from, 3); /* 128x128 superblocks, filter intra, intra edge filter */
+    if (!sequence->is_reduced_still)
+        read_tools(from, sequence);
+    sequence->is_known = !from->is_over;
+    return sequence->is_known;
+}
+
+/* All bytes of it are compared. */
+_Static_assert(sizeof(weir_av1_sequence) == 12, "it has no bytes between its fields");
+
+/* A repeated one says the same. */
+static bool take_sequence(bits *from, weir_av1_sequence *sequence)
+{
+    weir_av1_sequence read;
+    if (!read_sequence(from, &read))
+        return false;
+    if (sequence->is_known && memcmp(&read, sequence, sizeof read) != 0)
+        return false;
+    *sequence = read;
+    return true;
+}
+
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
+
+static void skip_presentation_time(bits *from, const weir_av1_sequence *sequence)
+{
+    if (sequence->has_decoder_model && !sequence->equal_picture_interval)
+        read_bits(from, sequence->presentation_time_bits);
+}
+
+static void skip_removal_time(bits *from, const weir_av1_sequence *sequence, unsigned temporal, unsigned spatial)
+{
+    unsigned idc = sequence->point_idc;
+    bool is_in_point = idc == 0 || ((idc >> temporal & 1u) && (idc >> (spatial + 8) & 1u));
+    if (sequence->has_decoder_model && read_flag(from) && sequence->has_model_of_point && is_in_point)
+        read_bits(from, sequence->removal_time_bits);
+}
+
+/* What is between the type of a frame and the slots that it writes. */
+static void skip_to_slots(bits *from, const weir_av1_sequence *sequence, unsigned type, bool is_resilient,
+                          unsigned layers)
+{
+    bool is_intra = type == KEY_FRAME || type == INTRA_ONLY_FRAME;
+    read_flag(from); /* disable_cdf_update */
+    bool has_screen_content =
+        sequence->screen_content == EACH_FRAME_SAYS ? read_flag(from) : sequence->screen_content;
+    if (has_screen_content && sequence->integer_mv == EACH_FRAME_SAYS)
+        read_flag(from);
+    if (type != SWITCH_FRAME && !sequence->is_reduced_still)
+        read_flag(from); /* frame_size_override_flag */
+    read_bits(from, sequence->order_hint_bits);
+    if (!is_intra && !is_resilient)
+        read_bits(from, 3); /* primary_ref_frame */
+    skip_removal_time(from, sequence, layers >> 5, layers >> 3 & 3u);
+}
+
+/* With short signaling, the references are chosen by the order hints of all slots. */
+static uint8_t read_references(bits *from, const weir_av1_sequence *sequence)
+{
+    uint8_t slots = 0;
+    bool is_short = sequence->order_hint_bits > 0 && read_flag(from);
+    if (is_short)
+        return ALL_SLOTS;
+    for (unsigned i = 0; i < NUM_REFERENCES; i++)
+        slots |= (uint8_t)(1u << read_bits(from, 3));
+    return slots;
+}
+
+static bool read_frame(bits *from, const weir_av1_sequence *sequence, unsigned layers, weir_av1_frame *frame)
+{
+    unsigned type = KEY_FRAME;
+    bool is_resilient = true;
+    *frame = (weir_av1_frame){ .is_shown = true };
+    if (!sequence->is_reduced_still) {
+        frame->shows_slot = read_flag(from);
+        if (frame->shows_slot) {
+            frame->reads = (uint8_t)(1u << read_bits(from, 3));
+            return !from->is_over;
+        }
+        type = read_bits(from, 2);
+        frame->is_shown = read_flag(from);
+        if (frame->is_shown)
+            skip_presentation_time(from, sequence);
+        else
+            read_flag(from); /* showable_frame */
+        if (type != SWITCH_FRAME && !(type == KEY_FRAME && frame->is_shown))
+            is_resilient = read_flag(from);
+    }
+    frame->is_key = type == KEY_FRAME;
+    skip_to_slots(from, sequence, type, is_resilient, layers);
+    bool writes_all = type == SWITCH_FRAME || (type == KEY_FRAME && frame->is_shown);
+    frame->writes = writes_all ? ALL_SLOTS : (uint8_t)read_bits(from, NUM_SLOTS);
+    bool is_intra = type == KEY_FRAME || type == INTRA_ONLY_FRAME;
+    if ((!is_intra || frame->writes != ALL_SLOTS) && is_resilient && sequence->order_hint_bits > 0)
+        for (unsigned i = 0; i < NUM_SLOTS; i++)
+            read_bits(from, sequence->order_hint_bits);
+    if (!is_intra)
+        frame->reads = read_references(from, sequence);
+    return !from->is_over;
+}
+
+/* ---- units ------------------------------------------------------------------------------------------------------ */
+
+typedef struct unit_header {
+    unsigned type;
+    unsigned layers; /* the byte of temporal and spatial ids */
+    size_t payload;  /* where it begins */
+    size_t end;
+} unit_header;
+
+/* leb128() */
+static bool read_size(const uint8_t *data, size_t size_bytes, size_t *at, size_t *size)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        if (*at >= size_bytes)
+            return false;
+        uint8_t byte = data[(*at)++];
+        value |= (uint64_t)(byte & 0x7fu) << (7 * i);
+        if (!(byte & 0x80u)) {
+            *size = (size_t)value;
+            return value <= size_bytes;
+        }
+    }
+    return false;
+}
+
+static bool read_unit(const uint8_t *data, size_t size_bytes, size_t at, unit_header *unit)
+{
+    enum { FORBIDDEN = 0x80, HAS_EXTENSION = 4, HAS_SIZE = 2 };
+    uint8_t first = data[at++];
+    *unit = (unit_header){ .type = first >> 3 & 15u };
+    if (first & FORBIDDEN)
+        return false;
+    if (first & HAS_EXTENSION) {
+        if (at >= size_bytes)
+            return false;
+        unit->layers = data[at++];
+    }
+    size_t size = size_bytes - at;
+    if ((first & HAS_SIZE) && !read_size(data, size_bytes, &at, &size))
+        return false;
+    unit->payload = at;
+    unit->end = at + size;
+    return size <= size_bytes - at;
+}
+
+/* A frame's header makes it the last frame; other units may be parts of that. */
+static bool take_unit(weir_av1_sequence *sequence, const uint8_t *data, const unit_header *unit, weir_av1_look *look,
+                      uint8_t *frame)
+{
+    bits from = { .data = data + unit->payload, .num = 8 * (unit->end - unit->payload) };
+    *frame = WEIR_AV1_NO_FRAME;
+    switch (unit->type) {
+    case SEQUENCE_HEADER: return take_sequence(&from, sequence);
+    case FRAME_HEADER:
+    case FRAME:
+        if (!sequence->is_known || look->num_frames == WEIR_AV1_MAX_FRAMES ||
+            !read_frame(&from, sequence, unit->layers, &look->frames[look->num_frames]))
+            return false;
+        *frame = (uint8_t)look->num_frames;
+        look->num_shown += look->frames[look->num_frames++].is_shown;
+        return true;
+    case TILE_GROUP: *frame = (uint8_t)(look->num_frames - 1); return look->num_frames > 0;
+    case REDUNDANT_HEADER: return false;
+    default: return true;
+    }
+}
+
+bool weir__av1_look(weir_av1_sequence *sequence, const uint8_t *data, size_t size_bytes, weir_av1_look *look)
+{
+    look->num_frames = 0;
+    look->num_units = 0;
+    look->num_shown = 0;
+    for (size_t at = 0; at < size_bytes;) {
+        unit_header unit;
+        uint8_t frame;
+        if (look->num_units == WEIR_AV1_MAX_UNITS || !read_unit(data, size_bytes, at, &unit) ||
+            (unit.layers & 0x18u) /* a spatial layer */ || !take_unit(sequence, data, &unit, look, &frame))
+            return false;
+        look->units[look->num_units++] =
+            (weir_av1_unit){ .begin = (uint32_t)at, .end = (uint32_t)unit.end, .frame = frame };
+        at = unit.end;
+    }
+    return look->num_frames > 0;
+}
