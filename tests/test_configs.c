@@ -9,7 +9,7 @@
 
 #include <weir/stages.h>
 
-#include "stages/audio/audio_stage.h"
+#include "stages/audio/audio_config.h"
 #include "stages/config/decoder_fields.h"
 #include "stages/config/input_fields.h"
 #include "stages/config/own_config.h"

@@ -1,13 +1,8 @@
-/* The audio stage's config, and its worker for the video stage. Internal. */
+/* The audio stage's worker for the video stage. Internal. */
 #ifndef STAGES_AUDIO_AUDIO_STAGE_H
 #define STAGES_AUDIO_AUDIO_STAGE_H
 
 #include <weir/audio.h>
-
-#include "common/sibling.h"
-#include "stages/config/field_rules.h"
-
-WEIR_SIBLING_API extern const struct_rules weir__audio_config_fields;
 
 /* Decodes `bytes`, which must not be NULL. `worker` is one of weir_audio_decode; runs within
    weir__ffmpeg_log_begin(). WEIR_OK, or the failure with *error filled; *cost is set in both cases. */

@@ -52,7 +52,7 @@ static int reserve_samples(weir_resampler *resampler, uint64_t num_samples, weir
     enum { MIN_SAMPLES = 1 << 14 };
     weir_audio *audio = resampler->audio;
     uint64_t sample_bytes = audio->channels * sizeof *audio->data;
-    uint64_t limit_samples = resampler->max_bytes / sample_bytes;
+    uint64_t limit_samples = resampler->max_bytes / sample_bytes + resampler->spare_samples;
     uint64_t needed = audio->num_samples + num_samples;
     if (needed <= resampler->max_samples)
         return WEIR_OK;
@@ -146,6 +146,7 @@ int weir__resampler_begin(weir_resampler *resampler, const weir_audio_config *co
     weir__resampler_abort(resampler);
     resampler->max_samples = 0;
     resampler->max_bytes = config->max_bytes;
+    resampler->spare_samples = 0;
     weir_audio *audio = calloc(1, sizeof *audio);
     if (!audio)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -176,12 +177,29 @@ int weir__resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_er
     return rc == WEIR_OK ? convert_samples(resampler, frame, error) : rc;
 }
 
-int weir__resampler_end(weir_resampler *resampler, weir_audio **to, weir_error *error)
+/* Keeps `most` samples from number `skip` on. */
+static void cut_samples(const weir_resampler *resampler, uint64_t skip, uint64_t most)
+{
+    weir_audio *audio = resampler->audio;
+    uint64_t left = audio->num_samples > skip ? audio->num_samples - skip : 0;
+    uint64_t width = audio->planar ? 1 : audio->channels; /* values of a sample that are side by side */
+    left = left < most ? left : most;
+    for (uint32_t i = 0; skip > 0 && left > 0 && i < (audio->planar ? audio->channels : 1); i++) {
+        float *channel = audio->data + i * resampler->max_samples;
+        memmove(channel, channel + skip * width, (size_t)(left * width) * sizeof *channel);
+    }
+    audio->num_samples = left;
+}
+
+int weir__resampler_end(weir_resampler *resampler, uint64_t skip, uint64_t most, weir_audio **to, weir_error *error)
 {
     weir_audio *audio = resampler->audio;
     int rc = convert_samples(resampler, NULL, error);
     if (rc != WEIR_OK)
         return rc;
+    cut_samples(resampler, skip, most);
+    if (audio->num_samples > resampler->max_bytes / (audio->channels * sizeof *audio->data))
+        return fail_num_samples(resampler, error);
     move_channels(audio, resampler->max_samples, audio->num_samples);
     size_t used_bytes = (size_t)(audio->num_samples * audio->channels) * sizeof *audio->data;
     size_t room_bytes = (size_t)(resampler->max_samples * audio->channels) * sizeof *audio->data;

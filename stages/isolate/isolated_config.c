@@ -10,7 +10,7 @@
 #include <weir/struct_copy.h>
 #include <weir/video.h>
 
-#include "stages/audio/audio_stage.h"
+#include "stages/audio/audio_config.h"
 #include "stages/config/input_fields.h"
 #include "stages/image/image_stage.h"
 #include "stages/isolate/config_message.h"

@@ -14,6 +14,7 @@
 
 #include "common/random.h"
 #include "common/redact.h"
+#include "stages/audio/audio_config.h"
 #include "stages/audio/audio_stage.h"
 #include "stages/decoder/cost_parts.h"
 #include "stages/reader/frame_selection.h"
@@ -40,25 +41,7 @@ static int audio_init(weir_video_config *video, weir_error *error)
         return WEIR_OK;
     if (video->audio_size == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "audio is given, but audio_size is 0: pass sizeof *audio");
-    weir_audio_config *own = malloc(sizeof *own);
-    if (!own)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int rc = weir_struct_copy(own, sizeof *own, video->audio, video->audio_size, "weir_audio_config", error);
-    own->input = NULL;
-    if (rc == WEIR_OK)
-        rc = weir_audio_decode.config_init(own, error);
-    if (rc == WEIR_OK)
-        video->audio = own;
-    else
-        free(own);
-    return rc;
-}
-
-static void audio_free(const weir_video_config *video)
-{
-    if (video->audio)
-        weir_audio_decode.config_free((void *)(uintptr_t)video->audio);
-    free((void *)(uintptr_t)video->audio);
+    return weir__audio_config_own(&video->audio, video->audio_size, error);
 }
 
 /* The readers that all slots share. */
@@ -85,7 +68,7 @@ static int video_config_init(void *config, weir_error *error)
         return rc;
     rc = audio_init(config, error);
     if (rc == WEIR_OK && (rc = keep_init(config, error)) != WEIR_OK)
-        audio_free(config);
+        weir__audio_config_free(((const weir_video_config *)config)->audio);
     if (rc != WEIR_OK)
         weir__video_config_free(config);
     return rc;
@@ -95,7 +78,7 @@ static void video_config_free(void *config)
 {
     weir_video_config *video = config;
     weir_video_reader_pool_free(video->kept);
-    audio_free(video);
+    weir__audio_config_free(video->audio);
     weir__video_config_free(video);
 }
 
