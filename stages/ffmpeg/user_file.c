@@ -30,9 +30,22 @@ int weir__user_file_failure(const weir_user_file *file, weir_error *error)
                           weir_status_text(file->failure));
 }
 
+static void note_place(const weir_user_file *file, int64_t place)
+{
+    if (file->place)
+        *file->place = place;
+}
+
+/* Has nobody else moved the program's file? */
+static bool is_in_place(const weir_user_file *file)
+{
+    return !file->place || *file->place == file->position;
+}
+
 static int64_t move_user_file(weir_user_file *file, int64_t position)
 {
     int rc = file->functions.seek(file->functions.self, position);
+    note_place(file, rc == WEIR_OK ? position : -1);
     if (rc != WEIR_OK)
         return fail_user_file(file, rc);
     file->position = position;
@@ -41,7 +54,8 @@ static int64_t move_user_file(weir_user_file *file, int64_t position)
 
 int weir__user_file_rewind(weir_user_file *file, weir_error *error)
 {
-    bool is_there = file->position == 0 && file->failure == WEIR_OK; /* after a failure nobody knows where it is */
+    bool is_there = file->position == 0 && is_in_place(file) &&
+                    file->failure == WEIR_OK; /* after a failure nobody knows where it is */
     file->failure = WEIR_OK;
     if (is_there || move_user_file(file, 0) == 0)
         return WEIR_OK;
@@ -51,10 +65,15 @@ int weir__user_file_rewind(weir_user_file *file, weir_error *error)
 int weir__user_file_read(void *self, uint8_t *to, int max_bytes)
 {
     weir_user_file *file = self;
+    int64_t moved = is_in_place(file) ? 0 : move_user_file(file, file->position);
+    if (moved < 0)
+        return (int)moved;
     int64_t num_bytes = file->functions.read(file->functions.self, to, (size_t)max_bytes);
+    note_place(file, -1);
     if (num_bytes < 0 || num_bytes > max_bytes)
         return fail_user_file(file, num_bytes);
     file->position += num_bytes;
+    note_place(file, file->position);
     return num_bytes == 0 ? AVERROR_EOF : (int)num_bytes;
 }
 

@@ -11,7 +11,10 @@
 typedef struct weir_user_file {
     weir_file_functions functions; /* read = NULL: none */
     int64_t position;              /* of the next byte; -1 = unknown, until the first rewind */
-    int failure;                   /* the program's first status that was not WEIR_OK, since the last rewind */
+    /* Where the program's file is, if several read it, each from its own position; -1 = unknown. NULL = only this one
+       reads it. */
+    int64_t *place;
+    int failure; /* the program's first status that was not WEIR_OK, since the last rewind */
 } weir_user_file;
 
 /* To the first byte. WEIR_OK, or the program's failure with *error filled. */
