@@ -647,11 +647,28 @@ void weir__decoder_flush(weir_decoder *decoder)
     decoder->num_drain_errors = 0;
 }
 
+/* The stream that the container has an index of. Matroska's is one of the video: FFmpeg would read all of the file
+   before the place to find it by the sound. */
+static const AVStream *indexed_stream(const weir_decoder *decoder)
+{
+    const AVFormatContext *format = decoder->format;
+    if (decoder->media != AVMEDIA_TYPE_AUDIO || !container_is(format, "matroska"))
+        return decoder->stream;
+    for (unsigned i = 0; i < format->nb_streams; i++) {
+        const AVStream *stream = format->streams[i];
+        if (stream->codecpar->codec_type == AVMEDIA_TYPE_VIDEO && !is_cover(stream))
+            return stream;
+    }
+    return decoder->stream;
+}
+
 bool weir__decoder_seek(weir_decoder *decoder, int64_t time)
 {
+    const AVStream *stream = indexed_stream(decoder);
+    int64_t there = av_rescale_q_rnd(time, decoder->stream->time_base, stream->time_base, AV_ROUND_DOWN);
     av_packet_free(&decoder->first);
     decoder->num_packets = 0;
-    return av_seek_frame(decoder->format, decoder->stream->index, time, AVSEEK_FLAG_BACKWARD) >= 0;
+    return av_seek_frame(decoder->format, stream->index, there, AVSEEK_FLAG_BACKWARD) >= 0;
 }
 
 int weir__decoder_restart(weir_decoder *decoder, weir_error *error)
