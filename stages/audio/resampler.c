@@ -146,7 +146,6 @@ int weir__resampler_begin(weir_resampler *resampler, const weir_audio_config *co
     weir__resampler_abort(resampler);
     resampler->max_samples = 0;
     resampler->max_bytes = config->max_bytes;
-    resampler->spare_samples = 0;
     weir_audio *audio = calloc(1, sizeof *audio);
     if (!audio)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");

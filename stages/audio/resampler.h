@@ -16,11 +16,13 @@
 enum { WEIR_RESAMPLER_MAX_CHANNELS = 64 };
 
 typedef struct weir_resampler {
+    /* That the result may have beyond max_bytes until weir__resampler_end() drops them; set by the caller. */
+    uint64_t spare_samples;
+
     /* of the current result */
     weir_audio *audio;    /* NULL = none */
     uint64_t max_samples; /* capacity per channel */
     uint64_t max_bytes;
-    uint64_t spare_samples; /* that the result may have beyond max_bytes, before weir__resampler_end() drops them */
 
     /* for frames like the last one; recreated for another kind */
     SwrContext *swr; /* NULL = none yet */
@@ -37,8 +39,8 @@ int weir__resampler_begin(weir_resampler *resampler, const weir_audio_config *co
 
 int weir__resampler_add(weir_resampler *resampler, const AVFrame *frame, weir_error *error);
 
-/* Flushes the filter, drops the first `skip` samples and what comes after the next `most`, and frees unused memory. The caller owns
-   the result. */
+/* Flushes the filter, drops the first `skip` samples and what comes after the next `most`, and frees unused memory.
+   The caller owns the result. */
 int weir__resampler_end(weir_resampler *resampler, uint64_t skip, uint64_t most, weir_audio **audio,
                         weir_error *error);
 
