@@ -195,6 +195,30 @@ static void expect_same_times(weir_video_reader *isolated, weir_video_reader *he
     weir_frame_times_free(expected);
 }
 
+static void expect_same_sound(weir_video_reader *isolated, weir_video_reader *here, int64_t start_ns, int64_t end_ns)
+{
+    static const weir_audio_config configs[] = { { 0 }, { .sample_rate = 8000, .channels = 1 }, { .planar = true } };
+    for (size_t i = 0; i < LENGTH(configs); i++) {
+        weir_audio *audio = NULL, *expected = NULL;
+        weir_error error = { 0 }, expected_error = { 0 };
+        int rc = weir_video_reader_sound(isolated, &configs[i], sizeof configs[i], start_ns, end_ns, &audio, &error);
+        assert_int_equal(weir_video_reader_sound(here, &configs[i], sizeof configs[i], start_ns, end_ns, &expected,
+                                                 &expected_error),
+                         rc);
+        if (rc != WEIR_OK) {
+            assert_null(audio);
+            assert_same_error(&error, &expected_error);
+            continue;
+        }
+        assert_int_equal(audio->num_samples, expected->num_samples);
+        assert_int_equal(audio->channels, expected->channels);
+        assert_int_equal(audio->start_ns, expected->start_ns);
+        assert_memory_equal(audio->data, expected->data, expected->num_samples * expected->channels * sizeof(float));
+        weir_audio_free(audio);
+        weir_audio_free(expected);
+    }
+}
+
 static void expect_same_chunks(weir_video_reader *isolated, weir_video_reader *here)
 {
     const weir_sampling every = { .what = WEIR_SAMPLE_EVERY, .every = 2 };
@@ -207,6 +231,7 @@ static void expect_same_chunks(weir_video_reader *isolated, weir_video_reader *h
         assert_int_equal(weir_video_reader_next(here, &expected, NULL), rc);
         if (rc == WEIR_OK)
             assert_same(frames, expected);
+        expect_same_sound(isolated, here, 300000000, 400000000);
     } while (rc == WEIR_OK);
     assert_int_equal(rc, WEIR_EOF);
 }
@@ -353,6 +378,25 @@ TEST_CASE(a_request_that_has_begun_ends_with_its_child)
     assert_non_null(strstr(error.message, "SIGKILL"));
     assert_null(frames);
     assert_int_equal(weir_video_reader_next(isolated, &frames, &error), WEIR_EINVAL);
+    expect_same_chunks(isolated, here);
+    weir_video_reader_free(isolated);
+    weir_video_reader_free(here);
+}
+
+TEST_CASE(sound_is_given_by_a_new_child_but_the_request_has_ended)
+{
+    const char *path = make_clip();
+    weir_video_reader *here = open_here(path);
+    weir_video_reader *isolated = open_isolated(&(weir_video_source){ .path = path });
+    weir_frames *frames = NULL;
+    weir_error error = { 0 };
+    assert_int_equal(weir_video_reader_begin(isolated, NULL, 0, &small, sizeof small, NULL), WEIR_OK);
+    kill_child();
+    expect_same_sound(isolated, here, 0, 1000000000);
+    assert_int_equal(weir_video_reader_next(isolated, &frames, &error), WEIR_ESYSTEM);
+    assert_non_null(strstr(error.message, "has ended"));
+    expect_same_sound(isolated, here, 5000000000, 6000000000); /* after the end */
+    expect_same_sound(isolated, here, INT64_MIN, INT64_MAX);
     expect_same_chunks(isolated, here);
     weir_video_reader_free(isolated);
     weir_video_reader_free(here);

@@ -269,6 +269,7 @@ TEST_CASE(readers_refuse_null)
     weir_video_info info;
     weir_frames_size size;
     weir_frames *frames;
+    weir_audio *audio;
     REFUSED(weir_video_reader_open(NULL, &none, sizeof none, NULL, 0, NULL));
     REFUSED(weir_video_reader_open(&reader, NULL, sizeof none, NULL, 0, NULL));
     REFUSED(weir_video_reader_open(&reader, &none, 0, NULL, 0, NULL));
@@ -284,6 +285,7 @@ TEST_CASE(readers_refuse_null)
     REFUSED(weir_video_reader_measure(NULL, NULL, 0, NULL, 0, &size, sizeof size, NULL));
     REFUSED(weir_video_reader_begin(NULL, NULL, 0, NULL, 0, NULL));
     REFUSED(weir_video_reader_next(NULL, &frames, NULL));
+    REFUSED(weir_video_reader_sound(NULL, NULL, 0, 0, 1, &audio, NULL));
     weir_video_reader_free(NULL);
     REFUSED(weir_isolated_reader_open(NULL, &none, sizeof none, NULL, 0, NULL, 0, NULL));
     REFUSED(weir_isolated_reader_open(&reader, NULL, sizeof none, NULL, 0, NULL, 0, NULL));

@@ -231,6 +231,16 @@ static int ask_all(weir_video_reader *reader, FILE *out, weir_error *error)
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 
+static int ask_sound(weir_video_reader *reader, FILE *out, weir_error *error)
+{
+    weir_audio *audio = NULL;
+    const weir_audio_config mono = { .channels = 1, .sample_rate = 16000 };
+    int rc = weir_video_reader_sound(reader, &mono, sizeof mono, 100000000, 200000000, &audio, error);
+    rc = rc == WEIR_OK ? put_audio(out, audio, error) : rc;
+    weir_audio_free(audio);
+    return rc;
+}
+
 static int ask_reader(FILE *out, weir_error *error)
 {
     const weir_video_source source = { .path = clip };
@@ -242,6 +252,8 @@ static int ask_reader(FILE *out, weir_error *error)
         rc = weir_video_reader_measure(reader, NULL, 0, NULL, 0, &size, sizeof size, error);
     if (rc == WEIR_OK)
         rc = ask_into(reader, out, error);
+    if (rc == WEIR_OK)
+        rc = ask_sound(reader, out, error);
     if (rc == WEIR_OK)
         rc = ask_all(reader, out, error);
     weir_video_reader_free(reader);

@@ -29,6 +29,7 @@ typedef struct isolated_reader {
     int64_t begin_ns; /* of the first call to this child: no part of a cost can be longer than since then */
 
     /* of the request that was begun */
+    bool has_request; /* the child works on it */
     isolated_shape shape;
     uint64_t num_frames; /* so far */
 } isolated_reader;
@@ -87,6 +88,7 @@ static int make_message(isolated_reader *reader, const weir_reader_call *call, i
         end_child(reader);
     if (!reader->child.process.pid) {
         reader->has_source = false;
+        reader->has_request = false;
         reader->begin_ns = weir_clock_ns();
     }
     int rc = weir__isolated_child_start(&reader->child, reader->setup, sandbox, &waiter, error);
@@ -134,7 +136,7 @@ static isolated_shape shape_of(const isolated_reader *reader, const weir_reader_
 
 static void begin_answer(isolated_reader *reader, const weir_reader_call *call)
 {
-    if (call->verb == WEIR_READER_NEXT)
+    if (call->verb == WEIR_READER_NEXT || call->verb == WEIR_READER_SOUND)
         return;
     reader->shape = shape_of(reader, call);
     reader->num_frames = 0;
@@ -147,6 +149,13 @@ static const char *find_wrong_frames(const isolated_reader *reader, const weir_i
                                       weir_clock_ns() - reader->begin_ns);
 }
 
+static const char *find_wrong_sound(const isolated_reader *reader, const weir_reader_call *call,
+                                    const weir_item *item)
+{
+    const isolated_shape shape = weir__isolated_shape_of(&weir_audio_decode, call->sound);
+    return weir__isolated_find_misfit(&shape, item, 0, false, weir_clock_ns() - reader->begin_ns);
+}
+
 /* Is it the kind of answer that the call asks for? NULL, or what it lacks. */
 static const char *find_wrong_kind(const weir_reader_call *call, const weir_item *item)
 {
@@ -155,7 +164,9 @@ static const char *find_wrong_kind(const weir_reader_call *call, const weir_item
     const isolated_reader_facts *facts = is_facts ? item->data : NULL;
     if (strcmp(item->type, WEIR_TYPE_FRAMES) == 0)
         return wants_frames ? NULL : "an item";
-    if (!facts)
+    if (strcmp(item->type, WEIR_TYPE_AUDIO) == 0)
+        return call->verb == WEIR_READER_SOUND ? NULL : "an item";
+    if (!facts || call->verb == WEIR_READER_SOUND)
         return "an item";
     if (facts->is_end != (call->verb == WEIR_READER_NEXT) || call->verb == WEIR_READER_FRAMES)
         return "facts.is_end";
@@ -166,9 +177,12 @@ static int take_item(isolated_reader *reader, const weir_reader_call *call, weir
                      weir_reader_answer *answer, weir_error *error)
 {
     bool is_frames = strcmp(item->type, WEIR_TYPE_FRAMES) == 0;
+    bool is_sound = strcmp(item->type, WEIR_TYPE_AUDIO) == 0;
     const char *wrong = find_wrong_kind(call, item);
     if (!wrong && is_frames)
         wrong = find_wrong_frames(reader, item);
+    if (!wrong && is_sound)
+        wrong = find_wrong_sound(reader, call, item);
     if (wrong) {
         weir_item_release(item);
         reader->has_source = false;
@@ -177,6 +191,10 @@ static int take_item(isolated_reader *reader, const weir_reader_call *call, weir
     if (is_frames) {
         answer->frames = item->data;
         reader->num_frames += answer->frames->num_frames;
+        return WEIR_OK;
+    }
+    if (is_sound) {
+        answer->audio = item->data;
         return WEIR_OK;
     }
     isolated_reader_facts *facts = item->data;
@@ -205,6 +223,8 @@ static int call_child(void *self, const weir_reader_call *call, weir_reader_answ
     isolated_reader *reader = self;
     const isolated_waiter waiter = waiter_of(reader);
     isolated_message message;
+    if (call->verb == WEIR_READER_NEXT && !(reader->has_request && reader->child.process.pid))
+        return weir_error_set(error, WEIR_ESYSTEM, 0, "the process that worked on the request has ended");
     begin_answer(reader, call);
     int rc = send_call(reader, call, error);
     if (rc != WEIR_OK)
@@ -213,6 +233,7 @@ static int call_child(void *self, const weir_reader_call *call, weir_reader_answ
     if (rc == WEIR_OK) {
         reader->has_source = true;
         rc = take_answer(reader, call, &message, answer, error);
+        reader->has_request |= rc == WEIR_OK && call->verb == WEIR_READER_BEGIN;
     }
     weir__isolated_message_free(&message);
     return rc;

@@ -67,6 +67,9 @@ static int do_call(weir_video_reader *reader, const weir_reader_call *call, weir
     case WEIR_READER_BEGIN:
         return weir_video_reader_begin(reader, sampling, sizeof *sampling, picture, sizeof *picture, error);
     case WEIR_READER_NEXT: return weir_video_reader_next(reader, &answer->frames, error);
+    case WEIR_READER_SOUND:
+        return weir_video_reader_sound(reader, call->sound, sizeof *call->sound, call->start_ns, call->end_ns,
+                                       &answer->audio, error);
     }
     return weir_error_set(error, WEIR_EINVAL, 0, "no call of a reader has the number %d", (int)call->verb);
 }
@@ -100,6 +103,10 @@ static int reader_run(void *self, weir_item *in, weir_item *out, weir_task *task
         rc = do_call(child->reader, call, &answer, &error);
     if (rc < 0)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
+    if (answer.audio) {
+        *out = (weir_item){ .data = answer.audio, .type = WEIR_TYPE_AUDIO, .release = weir_audio_release };
+        return WEIR_OK;
+    }
     if (!answer.frames)
         return give_facts(child, &answer, rc == WEIR_EOF, out, task);
     *out = (weir_item){ .data = answer.frames, .type = WEIR_TYPE_FRAMES, .release = weir_frames_release };

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "stages/audio/audio_config.h"
 #include "stages/config/picture_fields.h"
 #include "stages/isolate/config_message.h"
 #include "stages/isolate/message_rules.h"
@@ -17,12 +18,26 @@ typedef struct received_request {
     uint8_t *packets;
 } received_request;
 
+/* With its inner configs. */
+static void free_sound(void *sound)
+{
+    const struct_rules *rules = &weir__audio_config_fields;
+    for (size_t i = 0; sound && i < rules->num_fields; i++) {
+        const field_rule *rule = &rules->fields[i];
+        if (rule->kind == FIELD_CONFIG)
+            weir__isolated_free_config(
+                rule->inner, (void *)(uintptr_t)weir__rule_pointer(rule, (const char *)sound + rule->offset));
+    }
+    weir__isolated_free_config(rules, sound);
+}
+
 static void release_request(void *data, void *self)
 {
     received_request *received = data;
     (void)self;
     weir__isolated_free_config(&weir__sampling_fields, (void *)(uintptr_t)received->request.call.sampling);
     weir__isolated_free_config(&weir__picture_fields, (void *)(uintptr_t)received->request.call.picture);
+    free_sound((void *)(uintptr_t)received->request.call.sound);
     weir_bytes_free(received->bytes);
     free(received->packets);
     free(received->body);
@@ -50,6 +65,9 @@ bool weir__isolated_put_request(isolated_message *message, const void *data)
     weir__isolated_put(message, &call->number, sizeof call->number);
     weir__isolated_put_inner(message, &weir__sampling_fields, call->sampling, sizeof *call->sampling);
     weir__isolated_put_inner(message, &weir__picture_fields, call->picture, sizeof *call->picture);
+    weir__isolated_put_inner(message, &weir__audio_config_fields, call->sound, sizeof *call->sound);
+    weir__isolated_put(message, &call->start_ns, sizeof call->start_ns);
+    weir__isolated_put(message, &call->end_ns, sizeof call->end_ns);
     weir__isolated_put(message, &request->has_source, sizeof request->has_source);
     return !request->has_source || put_source(message, request);
 }
@@ -95,6 +113,9 @@ bool weir__isolated_get_request(isolated_message *message, weir_item *item)
     weir__isolated_get(message, &call->number, sizeof call->number);
     call->sampling = weir__isolated_get_inner(message, &weir__sampling_fields);
     call->picture = weir__isolated_get_inner(message, &weir__picture_fields);
+    call->sound = weir__isolated_get_inner(message, &weir__audio_config_fields);
+    weir__isolated_get(message, &call->start_ns, sizeof call->start_ns);
+    weir__isolated_get(message, &call->end_ns, sizeof call->end_ns);
     weir__isolated_get(message, &received->request.has_source, sizeof received->request.has_source);
     bool is_whole = !message->is_bad && (!received->request.has_source || get_source(message, received));
     received->body = message->body;

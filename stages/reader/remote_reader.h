@@ -18,6 +18,7 @@ typedef enum weir_reader_verb {
     WEIR_READER_MEASURE,
     WEIR_READER_BEGIN,
     WEIR_READER_NEXT,
+    WEIR_READER_SOUND,
 } weir_reader_verb;
 
 typedef struct weir_reader_call {
@@ -25,6 +26,8 @@ typedef struct weir_reader_call {
     const weir_sampling *sampling;      /* checked; NULL = that of the config */
     const weir_picture_config *picture; /* the same */
     uint64_t epoch, number;
+    const weir_audio_config *sound; /* SOUND; checked */
+    int64_t start_ns, end_ns;       /* of the sound */
 } weir_reader_call;
 
 /* The caller frees the pointers. */
@@ -33,6 +36,7 @@ typedef struct weir_reader_answer {
     weir_frames_size size;
     weir_frame_times *times;
     weir_frames *frames;
+    weir_audio *audio;
 } weir_reader_answer;
 
 typedef struct weir_remote_reader {

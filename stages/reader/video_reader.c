@@ -14,6 +14,7 @@
 #include <weir/struct_copy.h>
 
 #include "common/random.h"
+#include "stages/audio/audio_config.h"
 #include "stages/config/own_config.h"
 #include "stages/config/picture_fields.h"
 #include "stages/memory/block_pool.h"
@@ -22,6 +23,7 @@
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/kept_reader.h"
 #include "stages/reader/picture_reader.h"
+#include "stages/reader/reader_sound.h"
 #include "stages/reader/reader_source.h"
 #include "stages/reader/remote_reader.h"
 #include "stages/reader/sampling_fields.h"
@@ -45,6 +47,7 @@ struct weir_video_reader {
     weir_video_config config;
     weir_reader_source source;
     weir_remote_reader remote; /* its self = NULL: this reader does the work itself */
+    int64_t user_place;        /* where the program's file is: that of the frames and that of the sound share it */
     weir_video_info info;
 
     uint64_t epoch, number; /* of the random frames */
@@ -53,6 +56,8 @@ struct weir_video_reader {
 
     reader_request request;
     step_state step; /* of weir_video_reader_next() */
+
+    weir_reader_sound sound; /* apart from requests */
 };
 
 static int fail_memory(weir_error *error)
@@ -70,6 +75,8 @@ static int load_source(weir_video_reader *reader, weir_error *error)
     int rc = WEIR_OK;
     if (source->given.functions && !source->user.functions.seek)
         rc = weir__reader_source_load(source, reader->config.input->max_pipe_bytes, error);
+    source->user.position = reader->user_place = -1;
+    source->user.place = &reader->user_place;
     input->bytes = source->given.bytes ? source->given.bytes : source->loaded;
     input->user = source->given.functions && !input->bytes ? &source->user : NULL;
     input->is_read_again = !source->given.one_request || !weir__sampling_is_plain(&reader->config.sampling);
@@ -101,7 +108,8 @@ int weir__video_reader_config(weir_video_config *own, const weir_video_config *c
                               "a weir_video_config is given, but its size is 0: pass its sizeof");
     int rc = weir_struct_copy(&checked, sizeof checked, config, config_size, "weir_video_config", error);
     if (rc == WEIR_OK && checked.audio)
-        rc = weir_error_set(error, WEIR_EINVAL, 0, "audio: a video reader returns no sound; set audio to NULL");
+        rc = weir_error_set(error, WEIR_EINVAL, 0,
+                            "audio: a video reader returns sound by weir_video_reader_sound(); set audio to NULL");
     if (rc == WEIR_OK)
         rc = weir__video_config_check(&checked, error);
     if (rc == WEIR_OK)
@@ -194,6 +202,7 @@ void weir_video_reader_free(weir_video_reader *reader)
     if (reader->remote.self) {
         reader->remote.free(reader->remote.self);
     } else {
+        weir__reader_sound_reset(&reader->sound);
         weir__picture_reader_free(&reader->reader);
         free_request(&reader->request);
         weir__video_config_free(&reader->config);
@@ -308,8 +317,13 @@ static int give_chunk(weir_video_reader *reader, weir_frames **frames, weir_erro
 static int call_remote(weir_video_reader *reader, weir_reader_verb verb, reader_request *own,
                        weir_reader_answer *answer, weir_error *error)
 {
-    const weir_reader_call call = { verb, own ? own->sampling : NULL, own ? own->picture : NULL, reader->epoch,
-                                    reader->number };
+    const weir_reader_call call = {
+        .verb = verb,
+        .sampling = own ? own->sampling : NULL,
+        .picture = own ? own->picture : NULL,
+        .epoch = reader->epoch,
+        .number = reader->number,
+    };
     *answer = (weir_reader_answer){ 0 };
     int rc = reader->remote.call(reader->remote.self, &call, answer, error);
     if (own)
@@ -592,6 +606,44 @@ int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir
     return rc == WEIR_MORE ? WEIR_OK : rc;
 }
 
+/* ---- sound ----------------------------------------------------------------------------------------------------- */
+
+/* Takes the config over. */
+static int hear_remotely(weir_video_reader *reader, const weir_audio_config *config, int64_t start_ns, int64_t end_ns,
+                         weir_audio **audio, weir_error *error)
+{
+    const weir_reader_call call = {
+        .verb = WEIR_READER_SOUND, .sound = config, .start_ns = start_ns, .end_ns = end_ns
+    };
+    weir_reader_answer answer = { 0 };
+    int rc = reader->remote.call(reader->remote.self, &call, &answer, error);
+    weir__audio_config_free(config);
+    *audio = answer.audio;
+    return rc;
+}
+
+int weir_video_reader_sound(weir_video_reader *reader, const weir_audio_config *config, size_t config_size,
+                            int64_t start_ns, int64_t end_ns, weir_audio **audio, weir_error *error)
+{
+    if (!reader || !audio)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_video_reader_sound(): reader or audio is missing");
+    *audio = NULL;
+    if (start_ns >= end_ns)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "the window ends before it begins: end_ns must be after start_ns");
+    if (reader->source.given.one_request)
+        return weir_error_set(error, WEIR_EINVAL, 0, "one_request: the source is not read again for its sound");
+    const weir_audio_config *own = config;
+    int rc = weir__audio_config_own(&own, config_size, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (reader->remote.self)
+        return hear_remotely(reader, own, start_ns, end_ns, audio, error);
+    reader->sound.video = &reader->reader;
+    reader->sound.path = reader->source.path;
+    return weir__reader_sound_window(&reader->sound, own, start_ns, end_ns, audio, error);
+}
+
 /* ---- a reader that is kept ------------------------------------------------------------------------------------ */
 
 void weir__video_reader_bind(weir_video_reader *reader, bool (*should_stop)(void *self), void *self)
@@ -649,6 +701,7 @@ bool weir__video_reader_rest(weir_video_reader *reader)
     if (!reader->is_open || !weir__frame_reader_can_select(&reader->reader.frames, &selected))
         return false;
     weir__picture_reader_rest(&reader->reader);
+    weir__reader_sound_reset(&reader->sound);
     free_request(&reader->request);
     reader->step = NOT_BEGUN;
     reader->epoch = 0;

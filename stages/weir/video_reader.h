@@ -23,7 +23,7 @@
  * a large MP4 file whose header lists them, only the groups of pictures that are needed, the first, and the last.
  * Later ones use what the reader then knows, and the file stays open. A request whose frames all come after those of the request
  * before goes on decoding where that one ended. The file is opened again: after a failure; for a request for all frames or the
- * first frames, and for the request after it; and if packets are damaged.
+ * first frames, and for the request after it; and if packets are damaged. Sound is apart from all that.
  */
 #ifndef WEIR_VIDEO_READER_H
 #define WEIR_VIDEO_READER_H
@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/audio.h>
 #include <weir/bytes.h>
 #include <weir/status.h>
 #include <weir/version.h>
@@ -214,6 +215,40 @@ WEIR_API int weir_video_reader_begin(weir_video_reader *reader, const weir_sampl
  * be NULL) filled, which ends the request. weir_video_reader_frames() also ends a request.
  */
 WEIR_API int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir_error *error);
+
+/* ---- sound --------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Decodes the sound from one time to another, by the clock of the frames: nanoseconds from the first frame of the
+ * video, as weir_frames.times_ns. So the sound of frames i to j - 1 is that from times_ns[i] to times_ns[j], or to
+ * weir_frame_times.end_ns.
+ *
+ * The first sample is the one that has begun last at start_ns (a time up to 2 ns before a sample is at it); then come
+ * as many as the time is long, round((end_ns - start_ns) × sample rate / 10^9). No samples are invented before the
+ * sound's first one and after its last one: there are fewer then, and weir_audio.start_ns is the time of the first
+ * one, by the same clock. A gap in the times of the stream is silence. INT64_MIN and INT64_MAX are the beginning and
+ * the end of the sound, which may lie outside of the video.
+ *
+ * The samples are those of the whole sound (weir/audio.h), the same bits, also if they are resampled or mixed. AAC,
+ * MP2, MP3, AC-3, E-AC-3, Opus, Vorbis, FLAC, ALAC and PCM in MP4, MOV, Matroska, WebM, AVI and FLV, and in MPEG-TS
+ * once a request has read all its packets, are read from shortly before the window, and decoded from up to 6 s before
+ * it. Three things are not the same bits then: noise that the decoder makes from random numbers (AAC's noise
+ * substitution and SBR, AC-3's dither), MP2's dither (one step of 16 bits), and the last bits of Opus's speech mode.
+ * Everything else is decoded from the start of the sound: other codecs and containers, and files whose times do not
+ * tell the sample (Vorbis in Matroska, times with jitter). Windows in order go on where the last one has ended.
+ *
+ * The config is that of the audio stage (NULL = the defaults); its input is not used. WEIR_OK: the caller frees
+ * *audio with weir_audio_free(). Otherwise *audio is NULL, *error (may be NULL) is filled, and the status is one of
+ * weir/video.h, with sound instead of video; WEIR_EUNSUPPORTED also if the file has no sound, or if the sample rate
+ * changes; WEIR_ERANGE if no sample is in the window; or WEIR_EINVAL, also
+ * with one_request.
+ *
+ * The file is opened a second time for this, and once more for the time of its first frame, unless a request has
+ * found that. A request that was begun goes on as if nothing had been asked; functions may be called for the one and
+ * the other in turn, after a seek.
+ */
+WEIR_API int weir_video_reader_sound(weir_video_reader *reader, const weir_audio_config *config, size_t config_size,
+                                     int64_t start_ns, int64_t end_ns, weir_audio **audio, weir_error *error);
 
 #ifdef __cplusplus
 }
