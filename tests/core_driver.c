@@ -206,7 +206,7 @@ static void check_slots(core_driver *driver, const weir__node *node)
         open_ns += driver->graph.now_ns - slot->since_ns;
         check(driver, !node->cancelled || slot->num_kept == 0, "a cancelled node has kept an item");
     }
-    for (uint32_t state = 0; state < SLOT_STATES; state++)
+    for (uint32_t state = 0; state < NODE_TIMES; state++)
         closed_ns += node->time_ns[state];
     check(driver, open_ns + closed_ns == (driver->graph.now_ns - 1000) * node->num_made, "time of a slot is missing");
     check(driver, node->num_made - num[SLOT_RETIRED] == node->num_slots, "the number of slots is wrong");

@@ -108,8 +108,8 @@ static void follow_laps(void *self, const weir_subject_lap *lap)
         t->num_spans += (int64_t)lap->metrics.span.num_spans;
         t->spans_in_place += strcmp(position->phase, "forward") == 0 ? (int64_t)lap->metrics.span.num_spans : 0;
     } else if (lap->subject == WEIR_SUBJECT_STAGE) {
-        t->slots_ns +=
-            task->busy_ns + task->wait_in_ns + task->wait_thread_ns + task->wait_turn_ns + task->wait_out_ns;
+        t->slots_ns += task->busy_ns + task->wait_in_ns + task->wait_thread_ns + task->wait_turn_ns +
+                       task->wait_out_ns + task->ended_ns;
         t->elapsed_ns += lap->lap->elapsed_ns;
         REQUIRE(task->busy_ns >= 0 && task->wait_in_ns >= 0 && task->wait_thread_ns >= 0 && task->wait_out_ns >= 0);
         REQUIRE(task->cpu_ns <= task->busy_ns);

@@ -108,7 +108,8 @@ TEST_CASE(the_figures_fit_across_a_change_and_an_event_tells_it)
     for (uint64_t i = 0; i < recorder.num_stage_records; i++) {
         const weir_subject_lap *lap = &recorder.stages[i].lap;
         int64_t slots_ns = lap->metrics.task.busy_ns + lap->metrics.task.wait_in_ns +
-                           lap->metrics.task.wait_thread_ns + lap->metrics.task.wait_out_ns;
+                           lap->metrics.task.wait_thread_ns + lap->metrics.task.wait_out_ns +
+                           lap->metrics.task.ended_ns;
         assert_true(slots_ns <= 5 * lap->lap->elapsed_ns);
     }
     recorder_free(&recorder);

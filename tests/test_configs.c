@@ -170,6 +170,7 @@ static const struct {
     { &weir__audio_config_fields, "sample_rate", 0, 1 << 22 },
     { &weir__audio_config_fields, "channels", 0, 64 },
     { &weir__audio_config_fields, "planar", 0, 1 },
+    { &weir__video_fields, "clip_items", 0, 1 },
 };
 
 static void find_limits(const struct_rules *rules, const field_rule *rule, int64_t *lowest, uint64_t *highest)

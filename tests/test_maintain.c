@@ -429,7 +429,7 @@ TEST_CASE(a_damaged_file_is_reported)
     recording_end(writer, 3000);
     size_t size;
     char *bytes = read_file(path, &size);
-    memset(bytes + size / 2, 0xa5, 4096);
+    memset(bytes + size / 4 * 3, 0xa5, 4096); /* behind the schema */
     write_file(path, bytes, size);
     free(bytes);
 

@@ -447,8 +447,8 @@ static void check_stage(model *m, const trace_totals *totals, const stage_record
     const weir_task_metrics *lap = &record->lap.metrics.task;
     const trace_total *traced = trace_totals_of(totals, record->name);
     bool times = traced->busy_ns == lap->busy_ns && traced->wait_in_ns == lap->wait_in_ns &&
-                 traced->wait_thread_ns == lap->wait_thread_ns && traced->wait_turn_ns == lap->wait_turn_ns &&
-                 traced->wait_out_ns == lap->wait_out_ns;
+                 traced->wait_thread_ns == lap->wait_thread_ns && traced->ended_ns == lap->ended_ns &&
+                 traced->wait_turn_ns == lap->wait_turn_ns && traced->wait_out_ns == lap->wait_out_ns;
     bool tasks = traced->num_tasks == lap->num_tasks && traced->num_failures == lap->num_failures &&
                  traced->num_skipped == lap->num_skipped;
     if (!times || !tasks)

@@ -45,19 +45,19 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
         "id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, elapsed, "
         "mode, phase, first_step, last_step, suspended_time, num_joined, num_skipped, success_time, failed_time, "
         "min_time, max_time, busy_time, wait_in_time, wait_thread_time, wait_turn_time, wait_out_time, "
-        "cpu_time, histogram, pending_time, num_work");
+        "cpu_time, histogram, pending_time, num_work, ended_time");
     assert_columns(path, "flow_stats",
                    "id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, elapsed, "
                    "mode, phase, first_step, last_step, suspended_time, num_joined, kind, num_skipped, success_time, "
                    "failed_time, min_time, max_time, busy_time, wait_in_time, wait_thread_time, wait_turn_time, "
-                   "wait_out_time, cpu_time, histogram, pending_time, num_work");
+                   "wait_out_time, cpu_time, histogram, pending_time, num_work, ended_time");
     assert_columns(
         path, "queue_stats",
         "id, timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time, p99_put_time, "
         "p90_get_time, p99_get_time, occupancy_rate, run_id, mode, phase, first_step, last_step, suspended_time, "
         "num_joined, capacity, num_put, put_time, get_time, min_put_time, max_put_time, min_get_time, "
         "max_get_time, occupied_time, depth_time, bytes_time, max_depth, max_bytes, put_histogram, "
-        "get_histogram, latency_time, min_latency, max_latency, latency_histogram, late_time");
+        "get_histogram, latency_time, min_latency, max_latency, latency_histogram, late_time, ended_time");
     assert_columns(
         path, "pool_stats",
         "id, timestamp, name, run_id, elapsed, mode, phase, first_step, last_step, suspended_time, num_joined, "

@@ -74,7 +74,7 @@ static void queue_laps(test_recorder *recorder, lap_span span, const char *name,
 static int64_t slot_time(const weir_subject_lap *lap)
 {
     return lap->metrics.task.busy_ns + lap->metrics.task.wait_in_ns + lap->metrics.task.wait_thread_ns +
-           lap->metrics.task.wait_turn_ns + lap->metrics.task.wait_out_ns;
+           lap->metrics.task.wait_turn_ns + lap->metrics.task.wait_out_ns + lap->metrics.task.ended_ns;
 }
 
 static uint32_t slots_of(const test_recorder *recorder, const char *stage)

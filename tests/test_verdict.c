@@ -378,7 +378,7 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &stage.metrics.task);
     stage.metrics.task.run_times = &times;
     if (!counts) {
-        stage.metrics.task.wait_in_ns = share_ns(slots);
+        stage.metrics.task.ended_ns = share_ns(slots);
     } else {
         stage.metrics.task.busy_ns = share_ns(slots * n->busy);
         stage.metrics.task.pending_ns = share_ns(slots * n->busy * n->pending);

@@ -583,7 +583,7 @@ static void tell_lap(weir_model *model, told_lap told)
     weir_lap_record pool = { .subject = WEIR_SUBJECT_POOL, .kind = "pool", .name = "0:pool", .capacity = 4 };
     weir_histogram_clear(&times);
     weir_histogram_record(&times, (int64_t)(time_s * 1e9));
-    stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .wait_in_ns = told.source_ended_ns };
+    stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .ended_ns = told.source_ended_ns };
     tell(model, stage);
     stage.name = "0:1:decode[4]";
     stage.kind = "stage";

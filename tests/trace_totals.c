@@ -188,6 +188,7 @@ static int64_t *sum_of(trace_total *total, json_value category)
     } sums[] = { { "busy", &total->busy_ns },
                  { "wait_in", &total->wait_in_ns },
                  { "wait_thread", &total->wait_thread_ns },
+                 { "ended", &total->ended_ns },
                  { "wait_turn", &total->wait_turn_ns },
                  { "wait_out", &total->wait_out_ns } };
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++)

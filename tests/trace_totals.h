@@ -11,7 +11,7 @@ enum { TOTALS_MAX_TRACKS = 1024, TOTALS_NAME = 160, TOTALS_MAX_OPEN = 4096 };
 /* A stage, all its slots together; or a queue. Times in ns. */
 typedef struct trace_total {
     char name[TOTALS_NAME];
-    int64_t busy_ns, wait_in_ns, wait_thread_ns, wait_turn_ns, wait_out_ns;
+    int64_t busy_ns, wait_in_ns, ended_ns, wait_thread_ns, wait_turn_ns, wait_out_ns;
     uint64_t num_tasks, num_failures, num_skipped;
     int64_t level, level_since_ns, occupied_ns, max_level; /* of a queue, in items */
     double depth_ns;

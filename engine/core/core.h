@@ -142,6 +142,9 @@ typedef enum slot_state {
     SLOT_STATES,
 } slot_state;
 
+/* The time of a node's slots: in each state, and idle after its end; a recorder gets that as a state. */
+enum { TIME_ENDED = SLOT_STATES, NODE_TIMES };
+
 typedef enum node_state { NODE_NEW, NODE_STARTING, NODE_OPEN, NODE_ENDING, NODE_DONE } node_state;
 
 /* What becomes of the place of an input whose task has failed. */
@@ -334,7 +337,7 @@ struct weir__node {
     uint64_t part_tasks; /* tasks up to the last end of an epoch that an earlier run had begun */
 
     /* since the driver last cleared them */
-    int64_t time_ns[SLOT_STATES];
+    int64_t time_ns[NODE_TIMES];
     weir_task_metrics lap;
     weir_live_histogram *run_times; /* NULL = not recorded */
 
@@ -511,14 +514,22 @@ static inline uint32_t weir__queue_num_items(const weir__queue *queue)
 static inline void weir__queue_settle(weir__queue *queue, int64_t now_ns)
 {
     uint32_t num_items = weir__queue_num_items(queue);
+    int64_t span_ns = now_ns - queue->level_since_ns;
+    if (!num_items && queue->closed && queue->producer->graph->measures)
+        queue->lap.ended_ns += span_ns;
     if (num_items && queue->producer->graph->measures) {
-        int64_t span_ns = now_ns - queue->level_since_ns;
         queue->lap.occupied_ns += span_ns;
         queue->lap.depth_ns += (double)span_ns * num_items;
         if (queue->bytes)
             queue->lap.bytes_ns += (double)span_ns * (double)queue->bytes;
     }
     queue->level_since_ns = now_ns;
+}
+
+/* Which of its node's times a slot adds to. */
+static inline unsigned weir__slot_time(const weir__slot *slot)
+{
+    return slot->state == SLOT_IDLE && slot->node->state == NODE_DONE ? TIME_ENDED : (unsigned)slot->state;
 }
 
 /* The end of an epoch, as an item: identified by its release function, which does nothing. */

@@ -568,12 +568,14 @@ static void pass_epoch(weir__node *node)
 void weir__node_close(weir__node *node)
 {
     weir__graph *graph = node->graph;
+    weir__slots_end_idle(node);
     node->state = NODE_DONE;
     graph->live_nodes--;
     if (node->num_ins == 0 && --graph->live_sources == 0)
         graph->news |= WEIR__NEWS_SOURCES_ENDED;
     for (uint32_t i = 0; i < node->num_outs; i++) {
         weir__queue *queue = &node->outs[i];
+        weir__queue_settle(queue, graph->now_ns);
         queue->closed = true;
         if (!queue->consumer)
             notify_consumer(graph);

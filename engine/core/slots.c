@@ -23,7 +23,7 @@ weir__slot *weir__list_take_first(weir__slot_list *list)
 static void count_time(weir__slot *slot, int64_t until_ns)
 {
     int64_t *time_ns = slot->node->time_ns;
-    time_ns[slot->state] += until_ns - slot->since_ns;
+    time_ns[weir__slot_time(slot)] += until_ns - slot->since_ns;
     if (slot->state == SLOT_RUNNING && slot->begin_ns > slot->since_ns) {
         time_ns[SLOT_RUNNING] -= slot->begin_ns - slot->since_ns;
         time_ns[SLOT_READY] += slot->begin_ns - slot->since_ns;
@@ -48,6 +48,18 @@ void weir__slot_enter(weir__slot *slot, slot_state state)
         slot->node->graph->recorder->state(slot, state, at_ns);
     slot->since_ns = slot->entered_ns = at_ns;
     slot->state = state;
+}
+
+void weir__slots_end_idle(weir__node *node)
+{
+    int64_t now_ns = node->graph->now_ns;
+    for (weir__slot *slot = node->idle; slot; slot = slot->next) {
+        if (node->graph->measures)
+            count_time(slot, now_ns);
+        if (node->graph->recorder)
+            node->graph->recorder->state(slot, (slot_state)TIME_ENDED, now_ns);
+        slot->since_ns = now_ns;
+    }
 }
 
 void weir__slot_enter_idle(weir__slot *slot)

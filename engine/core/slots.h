@@ -11,6 +11,9 @@ void weir__slot_enter(weir__slot *slot, slot_state state);
 void weir__slot_enter_idle(weir__slot *slot);
 weir__slot *weir__slot_take_idle(weir__node *node);
 
+/* The node ends: from now on the time of its idle slots is TIME_ENDED. Before its state changes. */
+void weir__slots_end_idle(weir__node *node);
+
 /* SLOT_READY: a thread of the node's crew may pick it, as soon as the stage's start hooks have run. */
 void weir__slot_make_ready(weir__slot *slot);
 

@@ -25,7 +25,8 @@ static void log_stage(const weir_subject_lap *lap)
     const weir_task_metrics *task = &lap->metrics.task;
     if (task->num_tasks == 0 && strcmp(lap->kind, "stage") != 0)
         return; /* merges and the sink have no tasks */
-    int64_t slots_ns = task->busy_ns + task->wait_in_ns + task->wait_thread_ns + task->wait_out_ns;
+    int64_t slots_ns =
+        task->busy_ns + task->wait_in_ns + task->wait_thread_ns + task->wait_turn_ns + task->wait_out_ns;
     weir_log(WEIR_LOG_INFO,
              "%s: %llu tasks (%llu failed) in %.1f s, %.4f s each (p50 %.4f, p99 %.4f); slots busy %.0f %%, "
              "waiting for input %.0f %%, thread %.0f %%, room %.0f %%",

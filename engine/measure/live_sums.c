@@ -30,7 +30,7 @@ static void close_span_locked(weir_node *node, weir_slot *slot, int64_t now_ns)
         node->core.time_ns[SLOT_READY] += until_ns > since_ns ? until_ns - since_ns : 0;
         since_ns = until_ns > since_ns ? until_ns : since_ns;
     }
-    node->core.time_ns[slot->core.state] += now_ns - since_ns;
+    node->core.time_ns[weir__slot_time(&slot->core)] += now_ns - since_ns;
     slot->core.since_ns = now_ns;
 }
 
@@ -82,6 +82,7 @@ static void save_node(weir_node *node, weir_task_metrics *saved)
     saved->busy_ns += time_ns[SLOT_RUNNING] + time_ns[SLOT_PENDING];
     saved->pending_ns += time_ns[SLOT_PENDING];
     saved->wait_in_ns += time_ns[SLOT_IDLE];
+    saved->ended_ns += time_ns[TIME_ENDED];
     saved->wait_thread_ns += time_ns[SLOT_READY];
     saved->wait_turn_ns += time_ns[SLOT_TURN];
     saved->wait_out_ns += time_ns[SLOT_BLOCKED];

@@ -93,13 +93,14 @@ static void record_state(const weir__slot *core, slot_state state, int64_t at_ns
     weir_pipeline *pipeline = pipeline_of(core->node);
     bool began_later = core->state == SLOT_RUNNING && core->begin_ns > core->entered_ns;
     int64_t on_ns = pipeline->trace->on_ns;
+    bool has_ended = state == SLOT_IDLE && core->node->state == NODE_DONE;
     trace_add_locked(pipeline, &(weir_trace_record){
                                    .time_ns = at_ns > on_ns ? at_ns : on_ns,
                                    .item = core->trace_item,
                                    .value = began_later ? core->begin_ns : 0,
                                    .number = slot->trace_number | (core->flushing ? WEIR_TRACE_FLUSH : 0),
                                    .node = (uint16_t)core->node->index,
-                                   .detail = (int8_t)state,
+                                   .detail = (int8_t)(has_ended ? WEIR_TRACE_ENDED : (int)state),
                                    .kind = WEIR_TRACE_STATE,
                                });
 }
@@ -179,7 +180,7 @@ static void record_slot_locked(weir_slot *slot)
                                    .item = core->trace_item,
                                    .number = slot->trace_number | (core->flushing ? WEIR_TRACE_FLUSH : 0),
                                    .node = (uint16_t)core->node->index,
-                                   .detail = (int8_t)core->state,
+                                   .detail = (int8_t)weir__slot_time(core),
                                    .kind = WEIR_TRACE_STATE,
                                });
 }

@@ -101,11 +101,11 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
 
 /*
  * One stage, source, merge, route or sink. A slot is in exactly one state at a time, so that busy + wait_in +
- * wait_thread + wait_turn + wait_out = slots × elapsed. A span that is still open counts up to the end of the lap. A slot
+ * wait_thread + wait_turn + wait_out + ended = slots × elapsed. Rates and shares are of the life of the subject, without the time
+ * after its end. A span that is still open counts up to the end of the lap. A slot
  * is busy up to the end of its step; if the thread then has to wait for a CPU before it can pass the result on, the slot
  * is already in the state that follows, most often wait_thread.
- * Merges and the sink run no operation: they have no tasks and are never busy. The wait_in of a source is the
- * time after its end.
+ * Merges and the sink run no operation: they have no tasks and are never busy.
  */
 #define WEIR_TASK_METRICS(X) \
     X(num_tasks, "num_tasks", COUNT, "tasks", "tasks that ended, the failed ones included") \
@@ -125,7 +125,8 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(run_times, "histogram", HISTOGRAM, "s", "run times of the successes") \
     X(pending_ns, "pending_time", SUM, "s", "the part of busy_time in which tasks held no thread (WEIR_PENDING)") \
     X(num_work, "num_work", COUNT, "units", \
-      "work that tasks have reported as done, those that still run included (frames, samples, as the stage says)")
+      "work that tasks have reported as done, those that still run included (frames, samples, as the stage says)") \
+    X(ended_ns, "ended_time", SUM, "s", "slot time after the end: all inputs have ended, and all tasks")
 
 /* One queue. Latencies are those of the sink's queue; of the others they are not known. An item that is made of several,
    a batch for example, is as old as the oldest that came since the result before. */
@@ -152,7 +153,8 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(max_latency_ns, "max_latency", MAX, "s", "sink: longest latency of an item") \
     X(latencies, "latency_histogram", HISTOGRAM, "s", "sink: latencies of the items") \
     X(late_ns, "late_time", SUM, "s", \
-      "sink: time that the consumer, which had found no item and returned, stayed away although there was one")
+      "sink: time that the consumer, which had found no item and returned, stayed away although there was one") \
+    X(ended_ns, "ended_time", SUM, "s", "time after the end: no item comes any more, and the last one was taken")
 
 /*
  * The threads of one pool. The engine measures the first two, the kernel counts the others for each thread; a value

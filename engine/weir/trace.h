@@ -79,7 +79,8 @@ typedef enum weir_trace_state {
     WEIR_TRACE_WAITING_TURN = 4, /* for earlier results (wait_turn) */
     WEIR_TRACE_WAITING_OUT = 5,  /* for room (wait_out) */
     WEIR_TRACE_RETIRED = 6,      /* surplus after the concurrency was lowered: the slot does not exist now */
-    WEIR_TRACE_STATES = 7,
+    WEIR_TRACE_ENDED = 7,        /* its node has ended (ended) */
+    WEIR_TRACE_STATES = 8,
 } weir_trace_state;
 
 /* Bits of weir_trace_record.number, besides the number of the slot. */

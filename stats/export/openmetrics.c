@@ -116,6 +116,18 @@ int weir__exposition_take(void *self, const weir_record *record, weir_error *err
     return status == WEIR_OK ? status : weir_error_set(error, status, 0, "out of memory for the metrics");
 }
 
+/* A span's laps are only those in which it occurred; a queue has all laps of its run. */
+static void set_time_of_spans(weir_totals *totals)
+{
+    const weir_total_list *queues = &totals->of[WEIR_SUBJECT_QUEUE];
+    weir_total_list *spans = &totals->of[WEIR_SUBJECT_SPAN];
+    for (size_t i = 0; i < spans->count; i++)
+        for (size_t j = 0; j < queues->count; j++)
+            if (queues->all[j].key.run_id == spans->all[i].key.run_id &&
+                queues->all[j].elapsed_ns > spans->all[i].elapsed_ns)
+                spans->all[i].elapsed_ns = queues->all[j].elapsed_ns;
+}
+
 void weir__exposition_clear(weir_exposition *exposition)
 {
     weir_totals_free(&exposition->totals);
@@ -301,7 +313,7 @@ static void put_percentile_family(FILE *out, const family *f, const subject *of,
 
 static void put_elapsed(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    put_sample(out, f->name, "", of, NULL, NULL, (double)total->elapsed_ns / 1e9);
+    put_sample(out, f->name, "", of, NULL, NULL, (double)weir_total_life_ns(total) / 1e9);
 }
 
 static void put_capacity(FILE *out, const family *f, const subject *of, const weir_total *total)
@@ -458,7 +470,7 @@ static void put_group(FILE *out, weir_exposition *all, const struct group *g)
         put_histogram_families(out, all, g, &histograms[i]);
     for (size_t i = 0; i < table->num_metrics; i++)
         put_metric_family(out, all, g, &table->metrics[i]);
-    family f = { .help = "Time that the metrics cover.", .put = put_elapsed };
+    family f = { .help = "Time that the metrics cover, without that after the end.", .put = put_elapsed };
     snprintf(f.name, sizeof f.name, "%s_observed_seconds_total", g->prefix);
     put_totals(out, all, g, &f);
     if (!g->capacity)
@@ -552,6 +564,7 @@ void weir__exposition_write(FILE *out, weir_exposition *exposition)
     /* The program may have set a locale that writes 0,5. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     locale_t before = plain ? uselocale(plain) : (locale_t)0;
+    set_time_of_spans(&exposition->totals);
     put_all(out, exposition);
     if (plain) {
         uselocale(before);

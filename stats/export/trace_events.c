@@ -34,6 +34,7 @@ static const struct {
     [WEIR_TRACE_WAITING_TURN] = { "waits for its turn", "wait_turn", true, true },
     [WEIR_TRACE_WAITING_OUT] = { "waits for room", "wait_out", true, true },
     [WEIR_TRACE_RETIRED] = { "retired", "retired", false, true },
+    [WEIR_TRACE_ENDED] = { "ended", "ended", false, true },
 };
 
 /* ---- events -------------------------------------------------------------------------------------------------- */

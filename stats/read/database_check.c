@@ -71,10 +71,12 @@ static const fault_query references = {
 
 /* Slot times are added up in nanoseconds and stored as doubles; concurrency may have changed while the run went on. */
 #define SLOTS(table) \
-    "SELECT printf('row %d of " table ": busy and waiting times add up to %.3f s, and %d slots of %s have %.3f s'," \
+    "SELECT printf('row %d of " table \
+    ": busy, waiting and ended times add up to %.3f s, and %d slots of %s have %.3f s'," \
     " id, recorded, concurrency, name, concurrency * elapsed)" \
     " FROM (SELECT id, run_id, name, elapsed, busy_time + wait_in_time + wait_thread_time + wait_turn_time +" \
-    " wait_out_time AS recorded FROM " table " WHERE run_id = ?1) JOIN stage USING (run_id, name)" \
+    " wait_out_time + coalesce(ended_time, 0) AS recorded FROM " table \
+    " WHERE run_id = ?1) JOIN stage USING (run_id, name)" \
     " WHERE concurrency <> 0 AND abs(recorded - concurrency * elapsed) > (0.01 * elapsed + 0.002) * concurrency" \
     " AND NOT EXISTS (SELECT * FROM event_stats WHERE run_id = ?1 AND event_name = 'concurrency')"
 
@@ -91,7 +93,7 @@ static const fault_query of_run[] = {
           "pool_stats") " UNION ALL " LAPS("process_stats") " UNION ALL " LAPS("machine_stats"),
       "each begins where the one before it ended" },
     { "slots", SLOTS("task_stats") " UNION ALL " SLOTS("flow_stats"),
-      "busy and waiting times add up to slots × time" },
+      "busy, waiting and ended times add up to slots × time" },
     { "failures",
       "SELECT printf('%s: %d tasks failed, and %d failures are recorded', name, failed, recorded)"
       " FROM (SELECT name, sum(1.0 * num_failures) AS failed, (SELECT count(*) FROM task_failures f WHERE f.run_id = "

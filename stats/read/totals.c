@@ -36,6 +36,9 @@ enum { MAX_GROUPS = 100000 };
         WEIR_WITH_A_PHASE) " SELECT run_id, end, coalesce(lag(phase) OVER before, 'start') || ' > ' || phase AS" \
                            " text FROM span WINDOW before AS (PARTITION BY run_id ORDER BY number))"
 
+#define WITH_STEPS " AND t.last_step >= t.first_step "
+#define ONE_QUEUE  " AND " WEIR_LAPS_OF_ONE_QUEUE " "
+
 /* A lap that ends with its bin belongs to it, even if its timestamp is larger in the last digit: 1 us does not count. */
 #define END_NS "(CAST(round(t.timestamp * 1e9) AS INTEGER) - 1000)"
 
@@ -55,6 +58,7 @@ typedef struct summing {
     const weir_filter *filter; /* resolved */
     weir_grouping grouping;    /* without zeros */
     weir_subject subject;
+    bool is_clock;                             /* laps of one queue of each run: the time that the run took */
     weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the total that is being read */
     weir_error *error;
 } summing;
@@ -139,7 +143,9 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
                   .mode = is_by(s, WEIR_BY_MODE | WEIR_BY_LAP) ? "t.mode" : "''" },
         .columns = more,
         .begin = is_by(s, WEIR_BY_TRANSITION) ? WITH_TRANSITIONS ", sums AS (" : "sums AS (",
-        .condition = is_by(s, WEIR_BY_STEP) ? "AND t.last_step >= t.first_step" : "",
+        .condition = is_by(s, WEIR_BY_STEP) ? s->is_clock ? WITH_STEPS ONE_QUEUE : WITH_STEPS
+                     : s->is_clock          ? ONE_QUEUE
+                                            : "",
         .end = end,
     };
     int status = WEIR_OK;
@@ -250,6 +256,78 @@ static int read_totals(summing *s, weir_total_list *list)
     return status;
 }
 
+/* A span or counter has rows only of the laps in which it occurred, but its rates are over the time of its run: over that of the laps of one
+   queue, which are all laps. */
+static int read_clock(const summing *spans, weir_total_list *clock)
+{
+    weir_filter filter = *spans->filter;
+    summing *s = malloc(sizeof *s);
+    if (!s)
+        return weir__reader_out_of_memory(spans->error);
+    filter.name = NULL;
+    *s = *spans;
+    s->filter = &filter;
+    s->is_clock = true;
+    s->subject = WEIR_SUBJECT_QUEUE;
+    s->grouping.by &= ~(unsigned)WEIR_BY_NAME;
+    s->grouping.order_by = NULL;
+    s->grouping.limit = 0;
+    int status = read_totals(s, clock);
+    free(s);
+    return status;
+}
+
+static int compare_numbers(int64_t one, int64_t other)
+{
+    return one < other ? -1 : one > other;
+}
+
+/* By all keys but the name. */
+static int compare_keys(const void *a, const void *b)
+{
+    const weir_group_key *one = &((const weir_total *)a)->key, *other = &((const weir_total *)b)->key;
+    const int orders[] = {
+        compare_numbers(one->run_id, other->run_id),
+        compare_numbers(one->bin_unix_ns, other->bin_unix_ns),
+        compare_numbers(one->bin_step, other->bin_step),
+        strcmp(one->node_id, other->node_id),
+        strcmp(one->phase, other->phase),
+        strcmp(one->mode, other->mode),
+    };
+    int order = 0;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0] && order == 0; i++)
+        order = orders[i];
+    return order;
+}
+
+static int set_time_of_spans(const summing *s, weir_total_list *spans)
+{
+    weir_totals clock = { 0 };
+    weir_total_list *laps = &clock.of[WEIR_SUBJECT_QUEUE];
+    int status = read_clock(s, laps);
+    if (status == WEIR_OK && laps->count > 0)
+        qsort(laps->all, laps->count, sizeof *laps->all, compare_keys);
+    for (size_t i = 0; status == WEIR_OK && laps->count > 0 && i < spans->count; i++) {
+        weir_total *span = &spans->all[i];
+        const weir_total *run = bsearch(span, laps->all, laps->count, sizeof *laps->all, compare_keys);
+        if (!run || run->elapsed_ns < span->elapsed_ns) /* a recording of others */
+            continue;
+        span->elapsed_ns = run->elapsed_ns;
+        span->concurrency = run->concurrency;
+        span->key.share = run->key.share;
+    }
+    weir_totals_free(&clock);
+    return status;
+}
+
+static int read_subject(summing *s, weir_total_list *list)
+{
+    int status = read_totals(s, list);
+    bool is_over_runs =
+        (s->subject == WEIR_SUBJECT_SPAN || s->subject == WEIR_SUBJECT_COUNTER) && !is_by(s, WEIR_BY_LAP);
+    return status == WEIR_OK && is_over_runs && list->count > 0 ? set_time_of_spans(s, list) : status;
+}
+
 int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
                      weir_totals *totals, weir_error *error)
 {
@@ -273,7 +351,7 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
         status = weir__reader_resolve_run(reader, &resolved.run_id, error);
         for (s->subject = 0; s->subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; s->subject++)
             if (!s->grouping.subjects || s->grouping.subjects & 1u << s->subject)
-                status = read_totals(s, &totals->of[s->subject]);
+                status = read_subject(s, &totals->of[s->subject]);
         weir_reader_release(reader);
     }
     free(s);

@@ -1,6 +1,6 @@
 /*
  * The derived metrics, one line each. X(subject, name, title, unit, better, value, help); `m` is the struct of metrics, `ns`
- * the time that it covers. A line without help gives the stored metric of that name this position.
+ * the time that it covers. Each rate and each share is over the life of its subject: without the time after its end. A line without help gives the stored metric of that name this position.
  */
 #include "stats/schema/measures.h"
 
@@ -16,7 +16,7 @@
 #define TASK_MEASURES(X, s) \
     X(s, num_tasks, "tasks", NULL, 0, 0, NULL) \
     X(s, num_failures, "failed", NULL, 0, 0, NULL) \
-    X(s, tasks_per_s, "per s", "1/s", 1, ratio((double)m->num_tasks, known_seconds(ns)), \
+    X(s, tasks_per_s, "per s", "1/s", 1, ratio((double)m->num_tasks, task_life(m, ns)), \
       "tasks that ended per second") \
     X(s, ave_time, "average", "s", -1, ratio(known_seconds(m->success_ns), num_successes(m)), \
       "mean run time of successful tasks: success_time / (num_tasks - num_failures)") \
@@ -44,22 +44,22 @@
     X(s, failed_share, NULL, "share", -1, ratio((double)m->num_failures, (double)m->num_tasks), \
       "share of the tasks that failed: num_failures / num_tasks") \
     X(s, num_successes, NULL, "tasks", 0, num_successes(m), "num_tasks - num_failures") \
-    X(s, successes_per_s, NULL, "1/s", 1, ratio(num_successes(m), known_seconds(ns)), \
+    X(s, successes_per_s, NULL, "1/s", 1, ratio(num_successes(m), task_life(m, ns)), \
       "tasks that succeeded per second") \
-    X(s, failures_per_s, NULL, "1/s", -1, ratio((double)m->num_failures, known_seconds(ns)), \
+    X(s, failures_per_s, NULL, "1/s", -1, ratio((double)m->num_failures, task_life(m, ns)), \
       "tasks that failed per second") \
     X(s, cpu_slot_share, NULL, "share", 0, slot_share(m, m->cpu_ns), \
       "share of the slot time on a CPU: cpu_time / slot time") \
-    X(s, cpus, NULL, "CPUs", 0, ratio(known_seconds(m->cpu_ns), known_seconds(ns)), \
-      "CPUs in use by the tasks: cpu_time / elapsed") \
-    X(s, work_per_s, "work/s", "1/s", 1, m->num_work ? ratio((double)m->num_work, known_seconds(ns)) : NAN, \
+    X(s, cpus, NULL, "CPUs", 0, ratio(known_seconds(m->cpu_ns), task_life(m, ns)), \
+      "CPUs in use by the tasks: cpu_time / life") \
+    X(s, work_per_s, "work/s", "1/s", 1, m->num_work ? ratio((double)m->num_work, task_life(m, ns)) : NAN, \
       "frames, samples or what else the stage counts, per second, those of running tasks included: num_work / " \
-      "elapsed")
+      "life")
 
 #define QUEUE_MEASURES(X, s) \
     X(s, num_items, "items", NULL, 0, 0, NULL) \
     X(s, num_put, NULL, NULL, 0, 0, NULL) \
-    X(s, items_per_s, "per s", "1/s", 1, ratio((double)m->num_items, known_seconds(ns)), \
+    X(s, items_per_s, "per s", "1/s", 1, ratio((double)m->num_items, queue_life(m, ns)), \
       "items taken out per second") \
     X(s, ave_put_time, "put", "s", 0, ratio(known_seconds(m->put_ns), (double)m->num_put), \
       "mean wait of an item for room: put_time / num_put") \
@@ -86,11 +86,13 @@
     X(s, p99_latency, "latency p99", "s", 0, \
       limited_quantile(m->latencies, 0.99, m->min_latency_ns, m->max_latency_ns), \
       "sink: latency of 99 % of the items, at most") \
-    X(s, occupancy_rate, "occupied", "share", 0, ratio(known_seconds(m->occupied_ns), known_seconds(ns)), \
-      "share of the time in which the queue was not empty: occupied_time / elapsed") \
-    X(s, ave_depth, "depth", "items", 0, mean_level(m->depth_ns, ns), "mean number of items: depth_time / elapsed") \
+    X(s, occupancy_rate, "occupied", "share", 0, ratio(known_seconds(m->occupied_ns), queue_life(m, ns)), \
+      "share of the time in which the queue was not empty: occupied_time / life") \
+    X(s, ave_depth, "depth", "items", 0, mean_level(m->depth_ns, ns, m->ended_ns), \
+      "mean number of items: depth_time / life") \
     X(s, max_depth, "max depth", NULL, 0, 0, NULL) \
-    X(s, ave_bytes, "bytes", "bytes", 0, mean_level(m->bytes_ns, ns), "mean number of bytes: bytes_time / elapsed") \
+    X(s, ave_bytes, "bytes", "bytes", 0, mean_level(m->bytes_ns, ns, m->ended_ns), \
+      "mean number of bytes: bytes_time / life") \
     X(s, max_bytes, "max bytes", NULL, 0, 0, NULL)
 
 #define POOL_MEASURES(X, s) \
@@ -191,10 +193,27 @@ static double ratio(double part, double whole)
     return whole > 0 ? part / whole : NAN;
 }
 
-/* A level of an empty lap is 0. */
-static double mean_level(double level_ns, int64_t elapsed_ns)
+/* The time in which a subject has not ended. An older recording does not say when it has. */
+static double life(int64_t elapsed_ns, int64_t ended_ns)
 {
-    return elapsed_ns > 0 ? level_ns / (double)elapsed_ns : NAN;
+    return known_seconds(ended_ns > 0 ? elapsed_ns - ended_ns : elapsed_ns);
+}
+
+static double task_life(const weir_task_metrics *m, int64_t elapsed_ns)
+{
+    return known_seconds(weir_task_life_ns(m, elapsed_ns));
+}
+
+static double queue_life(const weir_queue_metrics *m, int64_t elapsed_ns)
+{
+    return life(elapsed_ns, m->ended_ns);
+}
+
+/* A level of an empty lap is 0. */
+static double mean_level(double level_ns, int64_t elapsed_ns, int64_t ended_ns)
+{
+    double life_s = life(elapsed_ns, ended_ns);
+    return life_s > 0 ? level_ns / SECOND_NS / life_s : NAN;
 }
 
 static double num_successes(const weir_task_metrics *m)

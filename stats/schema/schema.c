@@ -76,27 +76,38 @@ const char weir__schema_foreign[] = FOREIGN_EVENTS
 
 #define RUN_OF_LAP "r.run_id, r.node_id, r.rank, r.job"
 #define SLOTS(sum) "(" sum "(t.busy_time + t.wait_in_time + t.wait_thread_time + t.wait_turn_time + t.wait_out_time))"
+/* Without the time after the end. */
+#define TASK_LIFE(sum) \
+    "(" sum "(t.elapsed) * coalesce(" SLOTS(sum) " / nullif(" SLOTS(sum) " + coalesce(" sum \
+                                                                         "(t.ended_time), 0), 0), 1))"
+#define QUEUE_LIFE(sum) "(" sum "(t.elapsed) - coalesce(" sum "(t.ended_time), 0))"
 #define TASK_RATES(sum) \
     sum "(t.elapsed) AS elapsed, " sum "(t.num_tasks) AS num_tasks, " sum "(t.num_failures) AS num_failures," \
-        " 1.0 * " sum "(t.num_tasks) / nullif(" sum "(t.elapsed), 0) AS tasks_per_s, " sum "(t.success_time) /" \
-        " nullif(" sum "(t.num_tasks - t.num_failures), 0) AS ave_time, " sum "(t.busy_time) / nullif(" SLOTS( \
-            sum) ", 0)" \
-                 " AS busy_share, " sum "(t.wait_in_time) / nullif(" SLOTS( \
-                     sum) ", 0) AS wait_in_share, " sum "(t.wait_thread_time)" \
-                          " / nullif(" SLOTS(sum) ", 0) AS wait_thread_share, " sum \
-                                                  "(t.wait_turn_time) / nullif(" SLOTS( \
-                                                      sum) ", 0) AS" \
-                                                           " wait_turn_share, " sum \
-                                                           "(t.wait_out_time) / nullif(" SLOTS( \
-                                                               sum) ", 0) AS wait_out_share, " sum "(t.cpu_time)" \
-                                                                    " / nullif(" sum \
-                                                                    "(t.busy_time), 0) AS cpu_share"
+        " 1.0 * " sum "(t.num_tasks) / nullif(" TASK_LIFE( \
+            sum) ", 0) AS tasks_per_s, " sum "(t.success_time) /" \
+                 " nullif(" sum "(t.num_tasks - t.num_failures), 0) AS ave_time, " sum \
+                 "(t.busy_time) / nullif(" SLOTS( \
+                     sum) ", 0)" \
+                          " AS busy_share, " sum "(t.wait_in_time) / nullif(" SLOTS( \
+                              sum) ", 0) AS wait_in_share, " sum "(t.wait_thread_time)" \
+                                   " / nullif(" SLOTS(sum) ", 0) AS wait_thread_share, " sum \
+                                                           "(t.wait_turn_time) / nullif(" SLOTS( \
+                                                               sum) ", 0) AS" \
+                                                                    " wait_turn_share, " sum \
+                                                                    "(t.wait_out_time) / nullif(" SLOTS( \
+                                                                        sum) ", 0) AS wait_out_share, " sum \
+                                                                             "(t.cpu_time)" \
+                                                                             " / nullif(" sum \
+                                                                             "(t.busy_time), 0) AS cpu_share"
 #define QUEUE_RATES(sum) \
-    sum "(t.elapsed) AS elapsed, " sum "(t.num_items) AS num_items, 1.0 * " sum "(t.num_items) / nullif(" sum \
-        "(t.elapsed), 0) AS items_per_s, " sum "(t.put_time) / nullif(" sum "(t.num_put), 0) AS ave_put_time, " sum \
-        "(t.get_time) / nullif(" sum "(t.num_items), 0) AS ave_get_time, " sum "(t.latency_time) / nullif(" sum \
-        "(t.num_items), 0) AS ave_latency, " sum "(t.occupied_time) / nullif(" sum \
-        "(t.elapsed), 0) AS occupancy_rate, " sum "(t.depth_time) / nullif(" sum "(t.elapsed), 0) AS ave_depth"
+    sum "(t.elapsed) AS elapsed, " sum "(t.num_items) AS num_items, 1.0 * " sum \
+        "(t.num_items) / nullif(" QUEUE_LIFE( \
+            sum) ", 0) AS items_per_s, " sum "(t.put_time) / nullif(" sum "(t.num_put), 0) AS ave_put_time, " sum \
+                 "(t.get_time) / nullif(" sum "(t.num_items), 0) AS ave_get_time, " sum \
+                 "(t.latency_time) / nullif(" sum "(t.num_items), 0) AS ave_latency, " sum \
+                 "(t.occupied_time) / nullif(" QUEUE_LIFE(sum) ", 0) AS occupancy_rate, " sum \
+                                                               "(t.depth_time) / nullif(" QUEUE_LIFE( \
+                                                                   sum) ", 0) AS ave_depth"
 #define VIEWS(table, name, kind, rates, percentiles) \
     "CREATE VIEW " name "_laps AS SELECT " RUN_OF_LAP ", t.name, " kind "t.timestamp - t.elapsed AS start_time," \
     " t.timestamp AS end_time, t.phase, t.first_step, t.last_step, " rates("") percentiles \

@@ -78,7 +78,7 @@ static inline double weir_measure_of(weir_subject subject, const char *name, con
     return weir_measure_value(weir_measure_find(subject, name), metrics, elapsed_ns);
 }
 
-/* Slots × time of a stage or flow node: busy and all kinds of waiting; negative = not known. */
+/* Slots × time of a stage or flow node, up to its end: busy and all kinds of waiting; negative = not known. */
 static inline int64_t weir_slots_ns(const weir_task_metrics *task)
 {
     if (!task)
@@ -92,6 +92,24 @@ static inline int64_t weir_slots_ns(const weir_task_metrics *task)
         sum = parts[i] > INT64_MAX - sum ? INT64_MAX : sum + parts[i];
     }
     return sum;
+}
+
+/* The part of elapsed_ns in which a stage or flow node had not ended: its slots end together. */
+static inline int64_t weir_task_life_ns(const weir_task_metrics *task, int64_t elapsed_ns)
+{
+    int64_t slots_ns = weir_slots_ns(task);
+    if (slots_ns < 0 || task->ended_ns <= 0)
+        return elapsed_ns;
+    return (int64_t)((double)elapsed_ns * ((double)slots_ns / ((double)slots_ns + (double)task->ended_ns)));
+}
+
+/* Its mean number of slots; negative = not known. */
+static inline double weir_num_slots(const weir_task_metrics *task, int64_t elapsed_ns)
+{
+    int64_t slots_ns = weir_slots_ns(task);
+    if (slots_ns < 0 || elapsed_ns <= 0)
+        return -1;
+    return ((double)slots_ns + (task->ended_ns > 0 ? (double)task->ended_ns : 0)) / (double)elapsed_ns;
 }
 
 /* -- the database -- */
@@ -530,14 +548,28 @@ typedef struct weir_group_key {
 typedef struct weir_total {
     weir_group_key key;
     weir_subject subject;
-    const char *kind;     /* as of weir_lap_record */
-    int64_t elapsed_ns;   /* of all laps together */
+    const char *kind; /* as of weir_lap_record */
+    int64_t
+        elapsed_ns; /* of all laps together; of spans and counters: of all laps of their runs, also those without it */
     int64_t suspended_ns; /* part of it in which the process did not run; -1 = not known */
     int64_t capacity;     /* of the last lap */
     double concurrency;   /* how many of its runs went on at a time, on the average; up to 1 = a single one */
     weir_metrics metrics; /* histograms NULL = not known */
     weir_percentiles percentiles[WEIR_MAX_HISTOGRAMS]; /* of a single lap */
 } weir_total;
+
+/* The time that the rates and shares of the total are over: that in which its subject had not ended. */
+static inline int64_t weir_total_life_ns(const weir_total *total)
+{
+    if (!total)
+        return 0;
+    if (total->subject == WEIR_SUBJECT_STAGE || total->subject == WEIR_SUBJECT_FLOW)
+        return weir_task_life_ns(&total->metrics.task, total->elapsed_ns);
+    if (total->subject == WEIR_SUBJECT_COUNTER && total->metrics.counter.known_ns > 0)
+        return total->metrics.counter.known_ns; /* it had no value before */
+    bool has_ended = total->subject == WEIR_SUBJECT_QUEUE && total->metrics.queue.ended_ns > 0;
+    return total->elapsed_ns - (has_ended ? total->metrics.queue.ended_ns : 0);
+}
 
 typedef struct weir_total_list {
     weir_total *all;

@@ -54,7 +54,7 @@ typedef struct effect {
 /* The average number of slots: slots × seconds / seconds. */
 static double slots_of(const weir_total *side)
 {
-    return (double)weir_slots_ns(&side->metrics.task) / (double)side->elapsed_ns;
+    return weir_num_slots(&side->metrics.task, side->elapsed_ns);
 }
 
 /* Of all tasks: failed ones also keep slots busy. */

@@ -111,6 +111,11 @@ static const option_row rows[] = {
             "weir_quantile(span_histogram, " q ", min_time, max_time)", NULL \
     }
 
+/* Without the time after the end, as weir_task_life_ns() and the measures of queues. */
+#define SLOT_TIME  "(busy_time + wait_in_time + wait_thread_time + wait_turn_time + wait_out_time)"
+#define TASK_LIFE  "(elapsed * coalesce(" SLOT_TIME " / nullif(" SLOT_TIME " + coalesce(ended_time, 0), 0), 1))"
+#define QUEUE_LIFE "nullif(elapsed - coalesce(ended_time, 0), 0)"
+
 /* Of stages, queues, spans and counters; NULL = all are the same. */
 static const struct {
     const char *tasks, *queues, *spans, *counters;
@@ -125,9 +130,9 @@ static const struct {
     [SORT_COUNT] = { "num_tasks", "num_items", "num_spans", "num_updates" },
     [SORT_TOTAL] = { "busy_time", LONGER("put_time", "get_time"), "total_time", "increase" },
     [SORT_FAILURES] = { "num_failures", NULL, NULL, NULL },
-    [SORT_RATE] = { "num_tasks / elapsed", "num_items / elapsed", "num_spans / elapsed", "increase / known_time" },
-    [SORT_BUSY] = { "busy_time / (busy_time + wait_in_time + wait_thread_time + wait_turn_time + wait_out_time)",
-                    "occupied_time / elapsed", "total_time / elapsed", NULL },
+    [SORT_RATE] = { "num_tasks / " TASK_LIFE, "num_items / " QUEUE_LIFE, "num_spans / elapsed",
+                    "increase / known_time" },
+    [SORT_BUSY] = { "busy_time / " SLOT_TIME, "occupied_time / " QUEUE_LIFE, "total_time", NULL },
 };
 
 /* What is not known is sorted as 0. NULL = in the order of the keys. */

@@ -56,7 +56,8 @@ const option_row record_rows[] = {
     { ROW("chunk-frames", chunk_frames, option_count32), .argument = "N", .excludes = "audio images",
       .help = "split long videos into chunks of N frames, each a separate item downstream (default 512)" },
     { ROW("clip-items", clip_items, option_flag), .excludes = "audio images",
-      .help = "with --clips: each clip of a file is a separate item downstream, not one array with an axis of clips" },
+      .help =
+          "with --clips: each clip of a file is a separate item downstream, not one array with an axis of clips" },
     { ROW("queue-items", queue_items, option_count32), .argument = "N", .max = 65535,
       .help = "capacity of the queue after decode (default 2)" },
     { ROW("queue-bytes", queue_bytes, option_bytes), .argument = "SIZE",

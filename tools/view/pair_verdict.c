@@ -14,7 +14,7 @@ static double setting_at(const comparison_pair *pair, int side)
 {
     const weir_total *all = pair->sides[side];
     if (pair->subject == WEIR_SUBJECT_STAGE)
-        return round((double)weir_slots_ns(&all->metrics.task) / (double)all->elapsed_ns);
+        return round(weir_num_slots(&all->metrics.task, all->elapsed_ns));
     return (double)all->capacity;
 }
 

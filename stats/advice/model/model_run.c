@@ -179,7 +179,8 @@ static bool is_steady(const weir_model *model, const model_lap *lap)
 {
     bool had_results = model->num_laps > 0 || model->others->queues[model->num_queues - 1].num_items > 0;
     for (size_t i = 0; i < model->num_nodes; i++)
-        if (strcmp(model->recorded.nodes[i].kind, "source") == 0 && lap->tasks[i].wait_in_ns > 0)
+        if (strcmp(model->recorded.nodes[i].kind, "source") == 0 &&
+            (lap->tasks[i].ended_ns > 0 || lap->tasks[i].wait_in_ns > 0))
             return false;
     return had_results;
 }

@@ -458,7 +458,7 @@ static void settle_all(sim_run *run, bool begins)
         sim_node *node = &run->nodes[i];
         for (uint32_t j = 0; j < node->core.num_made; j++) {
             weir__slot *slot = node->core.slots[j];
-            node->core.time_ns[slot->state] += now_ns - slot->since_ns;
+            node->core.time_ns[weir__slot_time(slot)] += now_ns - slot->since_ns;
             slot->since_ns = now_ns;
         }
         for (uint32_t j = 0; j < node->core.num_outs; j++) {

@@ -33,15 +33,17 @@ typedef struct reading {
 
 /* -- the steady part */
 
+/* Of a source. Older recordings have it as the time in which it waited for input. */
+#define ENDED "coalesce(ended_time, wait_in_time)"
+
 /*
  * The laps that count: after the lap with the first delivery, before the lap in which the last source ended, and
  * without suspended laps at either end. If none is left, those that delivered something; else all.
- * A source has ended if it would have made more items in the time in which it waited than a count of its items is off.
+ * A source has ended if it would have made more items in the time after its end than a count of its items is off.
  */
 static const char find_laps[] =
     ", part AS (SELECT run_id, timestamp, elapsed, suspended_time, first_step, last_step, 0 AS num_delivered,"
-    " 1 AS is_source, (num_tasks + 1) * wait_in_time * wait_in_time >= (elapsed - wait_in_time) * (elapsed - "
-    "wait_in_time)"
+    " 1 AS is_source, (num_tasks + 1) * " ENDED " * " ENDED " >= (elapsed - " ENDED ") * (elapsed - " ENDED ")"
     " AS has_ended FROM flow WHERE kind = 'source' UNION ALL"
     " SELECT q.run_id, timestamp, elapsed, suspended_time, first_step, last_step, num_items, 0, 0"
     " FROM queues q JOIN stages s ON s.run_id = q.run_id AND s.queue_name = q.name AND s.kind = 'sink'),"

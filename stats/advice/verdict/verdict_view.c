@@ -103,8 +103,7 @@ static void view_node(verdict_view *view, const weir_total *total, const weir_to
         .is_source = strcmp(total->kind, "source") == 0,
         .is_merge = strcmp(total->kind, "merge") == 0,
         .is_sink = strcmp(total->kind, "sink") == 0,
-        .slots =
-            total->elapsed_ns > 0 ? (double)weir_slots_ns(&total->metrics.task) / (double)total->elapsed_ns : NAN,
+        .slots = total->elapsed_ns > 0 ? weir_num_slots(&total->metrics.task, total->elapsed_ns) : NAN,
         .busy = value_of(total, "busy_share"),
         .pending = total->metrics.task.busy_ns > 0
                        ? fmax((double)total->metrics.task.pending_ns, 0) / (double)total->metrics.task.busy_ns
