@@ -247,11 +247,13 @@ TEST_CASE(a_cut_item_makes_no_sense)
     const int64_t indices[] = { 3, 1 };
     const weir_sampling list = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 2 };
     const weir_picture_config picture = { .width = 4, .filter = "null" };
-    isolated_reader_request request = { .call = { WEIR_READER_FRAMES, &list, &picture, 1, 2 },
-                                        .has_source = true,
-                                        .bytes = &bytes,
-                                        .packets = packets,
-                                        .packets_bytes = sizeof packets };
+    isolated_reader_request request = {
+        .call = { .verb = WEIR_READER_FRAMES, .sampling = &list, .picture = &picture, .epoch = 1, .number = 2 },
+        .has_source = true,
+        .bytes = &bytes,
+        .packets = packets,
+        .packets_bytes = sizeof packets
+    };
     expect_all_parts_are_needed(&(weir_item){ .type = ISOLATED_TYPE_FACTS, .data = &facts });
     expect_all_parts_are_needed(&(weir_item){ .type = ISOLATED_TYPE_REQUEST, .data = &request });
 }
