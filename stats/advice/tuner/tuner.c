@@ -30,6 +30,7 @@ typedef struct knob {
     uint32_t no_less;     /* so few cost something; 0 = not tried */
     bool is_fixed;        /* the engine refuses to change it */
     uint32_t num_unclear; /* trials of less in a row that showed neither a loss nor none */
+    uint32_t num_blank;   /* trials in a row that measured nothing */
 } knob;
 
 struct weir_tuner {
@@ -82,6 +83,20 @@ static knob *knob_of(weir_tuner *tuner, int node, bool is_pool)
     return &tuner->knobs[is_pool ? tuner->num_knobs - 1 : (size_t)node];
 }
 
+/* A trial that measured nothing is repeated a few times; each is told, as it changes nothing that could be seen. */
+static void note_blank(weir_tuner *tuner, knob *own, const char *stage, bool raises, uint32_t before, uint32_t after,
+                       const live_trial *t)
+{
+    char text[200];
+    own->num_blank++;
+    snprintf(text, sizeof text, "%s %u -> %u: not measured in %.0f s: too few items, or the end of the run%s",
+             stage ? stage : "threads", before, after, t->elapsed_s,
+             own->num_blank < MAX_UNCLEAR ? "; it is tried again" : "");
+    weir_pipeline_event(tuner->pipeline, "tuner", "pipeline", text);
+    if (own->num_blank >= MAX_UNCLEAR)
+        *(raises ? &own->no_more : &own->no_less) = after;
+}
+
 /* Measures `other`, and keeps it if it gains (raises) or loses nothing (lowers). Returns whether it is kept. */
 static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, const live_setting *now,
                         const live_setting *other)
@@ -95,13 +110,17 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     weir_live_options live = tuner->live;
     live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
     int64_t settle_ns = weir__live_settle_ns(view, node, WEIR_SECOND);
-    int status = weir__live_try(tuner->pipeline, now, other, settle_ns, &live, &tuner->stops, &t);
+    live_unit unit = weir__live_unit(view, live.slice_ns);
+    int status = weir__live_try(tuner->pipeline, now, other, settle_ns, unit, &live, &tuner->stops, &t);
     if (status != WEIR_OK) {
         own->is_fixed = true;
         return false;
     }
-    if (isnan(t.gain))
+    if (isnan(t.gain)) {
+        note_blank(tuner, own, changes_slots || now->has_own ? now->stage : NULL, raises, before, after, &t);
         return false;
+    }
+    own->num_blank = 0;
     /* A loss would be seen: the interval reaches at most a tenth below what it was. */
     bool gains = t.gain >= 1 + least_gain(tuner) && t.low > 1;
     bool is_free = t.gain >= 1 - least_gain(tuner) && t.low >= 0.9;

@@ -89,7 +89,7 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
     char gain[80], change[VERDICT_TEXT_BYTES];
     int status =
         weir__live_try(e->pipeline, now, other, weir__live_settle_ns(&e->view, node, e->options.setting_ns / 3),
-                       &e->options, NULL, &t);
+                       weir__live_unit(&e->view, e->options.slice_ns), &e->options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     weir__verdict_describe_change(change, sizeof change, now, other);
     if (status != WEIR_OK || isnan(t.gain)) {
@@ -292,7 +292,7 @@ static bool append_speedup(experiment *e, const node_view *n, char *text, size_t
     int status =
         weir__live_try(e->pipeline, &now, &other,
                        weir__live_settle_ns(&e->view, weir__live_find(&e->view, n->name), e->options.setting_ns / 3),
-                       &options, NULL, &t);
+                       weir__live_unit(&e->view, options.slice_ns), &options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     if (status != WEIR_OK || isnan(t.gain))
         return false;

@@ -21,6 +21,9 @@
 
 enum { MOST_PAIRS = 64, LEAST_PAIRS = 3, LOOK_SLICES = 10, LONGEST_LOOK = 4 };
 
+/* A slice with fewer items says little; and so many may be in the queues between a change and the consumer. */
+enum { FEW_ITEMS = 12, QUEUED_ITEMS = 3 };
+
 static void sleep_for(int64_t ns)
 {
     struct timespec time = { .tv_sec = ns / WEIR_SECOND, .tv_nsec = ns % WEIR_SECOND };
@@ -154,6 +157,15 @@ static void view_progress(verdict_view *view, const weir_snapshot *from, const w
     }
     const weir_queue_snapshot *before = &from->queues[view->num_queues - 1],
                               *after = &to->queues[view->num_queues - 1];
+    view->work_node = -1;
+    view->work_per_s = 0;
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        double work_per_s = (double)(to->stages[i].num_work - from->stages[i].num_work) / elapsed_s;
+        if (work_per_s <= view->work_per_s)
+            continue;
+        view->work_node = (int)i;
+        view->work_per_s = work_per_s;
+    }
     view->trains = to->marks_steps;
     view->num_items = (double)(after->num_items - before->num_items);
     view->items_per_s = view->num_items / elapsed_s;
@@ -338,15 +350,34 @@ int weir__live_find(const verdict_view *view, const char *name)
     return -1;
 }
 
+/* Few items in a slice say little, but the work within them does: frames, samples. */
+static bool counts_work(const verdict_view *view, int64_t slice_ns)
+{
+    bool has_few_items = view->items_per_s * 1e-9 * (double)slice_ns < FEW_ITEMS;
+    return has_few_items && view->work_node >= 0 && view->items_per_s > 0 && view->work_per_s > view->items_per_s;
+}
+
 int64_t weir__live_settle_ns(const verdict_view *view, int node, int64_t longest_ns)
 {
     double time_s = node >= 0 && view->nodes[node].time_s > 0 ? view->nodes[node].time_s : 0;
-    return (int64_t)fmin((double)longest_ns, 1e9 * fmax(0.03, 1.5 * time_s + 3 / fmax(view->items_per_s, 1)));
+    double needed_ns = 1e9 * fmax(0.03, 1.5 * time_s + QUEUED_ITEMS / fmax(view->items_per_s, 0.1));
+    /* without it, what counts is not what the setting does, however slow the items are */
+    return (int64_t)(counts_work(view, longest_ns) ? needed_ns : fmin((double)longest_ns, needed_ns));
 }
 
 int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t longest_ns)
 {
-    return (int64_t)fmax((double)slice_ns, fmin(12e9 / fmax(view->items_per_s, 0.1), (double)longest_ns));
+    double needed_ns = 1e9 * FEW_ITEMS / fmax(view->items_per_s, 0.1);
+    if (counts_work(view, longest_ns)) /* all parts of a task, also the opening of a file, in which no work is done */
+        needed_ns = 1e9 * fmax(0, view->nodes[view->work_node].time_s);
+    return (int64_t)fmax((double)slice_ns, fmin(needed_ns, (double)longest_ns));
+}
+
+live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns)
+{
+    if (!counts_work(view, slice_ns))
+        return (live_unit){ .node = -1, .per_item = 1 };
+    return (live_unit){ .node = view->work_node, .per_item = view->work_per_s / view->items_per_s };
 }
 
 double weir__mean_interval(const double *values, uint32_t count, double *half_width)
@@ -385,59 +416,60 @@ static uint64_t memory_limit(const weir_live_options *options)
     return options->memory_bytes ? options->memory_bytes : kb ? (uint64_t)kb * 256 : UINT64_MAX;
 }
 
-/* Items that the consumer has taken, at which time; without the time by which a virtual speedup held back. */
-typedef struct item_count {
-    uint64_t num_items;
+typedef struct alternation {
+    weir_pipeline *pipeline;
+    const live_setting *settings[2]; /* now, other */
+    int present;                     /* which of them is set */
+    int64_t settle_ns, slice_ns;
+    live_unit unit;
+    const atomic_bool *stops;
+    double rates[2]; /* items per second, of the last pair */
+    uint64_t num[2]; /* units that were done in all slices */
+} alternation;
+
+/* What is done: items that the consumer has taken, or work in the unit of a stage, and at which time; without the time by which a
+   virtual speedup held back. */
+typedef struct progress {
+    uint64_t num;
     int64_t at_ns;
-} item_count;
+} progress;
 
 /* False = the run is at its end. */
-static bool count_items(weir_pipeline *pipeline, item_count *count)
+static bool count_progress(weir_pipeline *pipeline, live_unit unit, progress *count)
 {
     weir_snapshot *s;
     if (weir_pipeline_snapshot(pipeline, &s) != WEIR_OK)
         return false;
-    *count = (item_count){ s->queues[s->num_queues - 1].num_items, weir_clock_ns() - s->delayed_ns };
+    uint64_t num = unit.node >= 0 ? s->stages[unit.node].num_work : s->queues[s->num_queues - 1].num_items;
+    *count = (progress){ num, weir_clock_ns() - s->delayed_ns };
     bool goes_on = is_running(s);
     weir_snapshot_free(s);
     return goes_on;
 }
 
 /* Sleeps, but not much beyond the end of the run; then counts. False = the run is at its end. */
-static bool count_items_after(weir_pipeline *pipeline, int64_t ns, const atomic_bool *stops, item_count *count)
+static bool count_after(const alternation *a, int64_t ns, progress *count)
 {
     const int64_t step_ns = 100 * WEIR_MILLISECOND;
     for (; ns > step_ns; ns -= step_ns) {
         sleep_for(step_ns);
-        if (!count_items(pipeline, count) || must_stop(stops))
+        if (!count_progress(a->pipeline, a->unit, count) || must_stop(a->stops))
             return false;
     }
     sleep_for(ns);
-    return count_items(pipeline, count);
+    return count_progress(a->pipeline, a->unit, count);
 }
 
-/* Items per second in one slice, after the change has settled; adds them to *num_items. NAN = the run is at its end. */
-static double run_slice(weir_pipeline *pipeline, int64_t settle_ns, int64_t slice_ns, const atomic_bool *stops,
-                        uint64_t *num_items)
+/* Items per second in one slice, after the change has settled; adds what was done to *num. NAN = the run is at its end. */
+static double run_slice(const alternation *a, int64_t settle_ns, uint64_t *num)
 {
-    item_count before, after;
-    if (!count_items_after(pipeline, settle_ns, stops, &before) ||
-        !count_items_after(pipeline, slice_ns, stops, &after))
+    progress before, after;
+    if (!count_after(a, settle_ns, &before) || !count_after(a, a->slice_ns, &after))
         return NAN;
     double elapsed_s = 1e-9 * (double)(after.at_ns - before.at_ns);
-    *num_items += after.num_items - before.num_items;
-    return ((double)(after.num_items - before.num_items) + 0.5) / fmax(elapsed_s, 1e-6); /* never 0 */
+    *num += after.num - before.num;
+    return ((double)(after.num - before.num) + 0.5) / a->unit.per_item / fmax(elapsed_s, 1e-6); /* never 0 */
 }
-
-typedef struct alternation {
-    weir_pipeline *pipeline;
-    const live_setting *settings[2]; /* now, other */
-    int present;                     /* which of them is set */
-    int64_t settle_ns, slice_ns;
-    const atomic_bool *stops;
-    double rates[2];       /* of the last pair */
-    uint64_t num_items[2]; /* taken in all slices */
-} alternation;
 
 /* `first` and then the other one. WEIR_OK; WEIR_EOF at the end of the run; or why the engine refused. */
 static int run_pair(alternation *a, int first)
@@ -449,8 +481,7 @@ static int run_pair(alternation *a, int first)
         if (status != WEIR_OK)
             return status;
         a->present = which;
-        a->rates[which] =
-            run_slice(a->pipeline, changes ? a->settle_ns : 0, a->slice_ns, a->stops, &a->num_items[which]);
+        a->rates[which] = run_slice(a, changes ? a->settle_ns : 0, &a->num[which]);
         if (isnan(a->rates[which]))
             return WEIR_EOF;
     }
@@ -486,26 +517,35 @@ bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *o
     return low > 0;
 }
 
-/* run_slice() adds half an item to each slice: with less than one in a slice that would be most of the rate. */
-static bool has_enough_items(const alternation *a, uint32_t num_pairs)
+/* run_slice() adds half a unit to each slice: with less than one in a slice that would be most of the rate. */
+static bool has_enough(const alternation *a, uint32_t num_pairs)
 {
-    return a->num_items[0] >= num_pairs && a->num_items[1] >= num_pairs;
+    return a->num[0] >= num_pairs && a->num[1] >= num_pairs;
+}
+
+/* As long as the options allow; but slow items get the pairs that an interval needs, and as many again. */
+static int64_t longest_trial_ns(const alternation *a, const weir_live_options *options)
+{
+    int64_t least_ns = LEAST_PAIRS * 2 * (a->slice_ns + a->settle_ns / 2), most_ns = 2 * options->setting_ns;
+    return a->unit.node >= 0 && 2 * least_ns > most_ns ? 2 * least_ns : most_ns;
 }
 
 int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                   const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
+                   live_unit unit, const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
     double ratios[MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
-    int64_t start_ns = weir_clock_ns(), most_ns = options->setting_ns;
+    int64_t start_ns = weir_clock_ns();
     uint64_t memory = weir__live_resident_bytes(), limit = memory_limit(options);
     alternation a = { .pipeline = pipeline,
                       .settings = { now, other },
                       .settle_ns = settle_ns,
                       .slice_ns = options->slice_ns,
+                      .unit = unit,
                       .stops = stops };
+    int64_t most_ns = longest_trial_ns(&a, options);
     int status = WEIR_OK;
     *trial = (live_trial){ .gain = NAN, .low = NAN, .high = NAN, .rate = NAN, .other_rate = NAN };
-    while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < 2 * most_ns &&
+    while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < most_ns &&
            (trial->num_pairs < LEAST_PAIRS || half > options->precision)) {
         status = run_pair(&a, trial->num_pairs % 2);
         trial->needs_memory = weir__live_resident_bytes() > memory + limit;
@@ -518,7 +558,7 @@ int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_
     }
     int restored = a.present ? weir__live_apply(pipeline, now) : WEIR_OK;
     trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
-    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST && has_enough_items(&a, trial->num_pairs)) {
+    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST && has_enough(&a, trial->num_pairs)) {
         trial->gain = exp(mean);
         trial->low = exp(mean - half);
         trial->high = exp(mean + half);

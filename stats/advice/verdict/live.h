@@ -27,13 +27,22 @@ typedef struct live_trial {
     bool needs_memory; /* ended because it needed too much */
 } live_trial;
 
+/* What a trial counts: items that the consumer takes (node -1), or the work that the tasks of a node report. */
+typedef struct live_unit {
+    int node;
+    double per_item; /* units of an item, on the average */
+} live_unit;
+
+/* The items, unless these are few in a slice and a stage reports the work within them. */
+live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns);
+
 /*
- * Runs the two settings in alternation, A B B A …, one slice each, and compares the items that the consumer takes in
- * each pair of slices. settle_ns passes after each change before items count: tasks that began before it. In the end the
+ * Runs the two settings in alternation, A B B A …, one slice each, and compares what is done in each pair of slices, in that
+ * unit. settle_ns passes after each change before items count: tasks that began before it. In the end the
  * present setting is back. WEIR_OK, also if the run ended (num_pairs then is small); or why the engine refused the change.
  */
 int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                   const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
+                   live_unit unit, const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
 
 /* The event "trial" in which weir__live_try() notes settings and what they brought. False: the text is none of them. */
 bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *other, live_trial *trial);
@@ -51,7 +60,7 @@ int weir__live_find(const verdict_view *view, const char *name);
 /* Until tasks that began before a change of a node (-1 = the pool) have ended, and the queues have filled or emptied. */
 int64_t weir__live_settle_ns(const verdict_view *view, int node, int64_t longest_ns);
 
-/* A slice with fewer than 12 items says little: it is made longer. */
+/* A slice with few items says little: it is made longer, unless work is counted. */
 int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t longest_ns);
 
 /* Memory of the process; 0 = not known. */

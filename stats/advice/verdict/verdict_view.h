@@ -56,9 +56,11 @@ typedef struct verdict_view {
     double sink_waits;      /* share of the time that the consumer waits for an item */
     double num_items, items_per_s;
     double rate_half; /* half the width of its 95 % interval; live only */
-    uint32_t world;   /* ranks of the job; 0, 1: it is alone */
-    bool trains;      /* the consumer is a training loop */
-    bool polls;       /* the consumer does not wait for items */
+    int work_node;    /* live only: its tasks report most work (frames, samples); -1 = no stage reports any */
+    double work_per_s;
+    uint32_t world; /* ranks of the job; 0, 1: it is alone */
+    bool trains;    /* the consumer is a training loop */
+    bool polls;     /* the consumer does not wait for items */
     system_view system;
 } verdict_view;
 
