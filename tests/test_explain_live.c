@@ -96,6 +96,41 @@ TEST_CASE(twice_the_slots_bring_more_of_what_each_task_waits_for_alone)
     live_pipeline_stop(&own);
 }
 
+/* As a decoder of video: few items, and many frames in each. */
+static int wait_in_parts(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const struct timespec part = { .tv_nsec = 10 * WEIR_MILLISECOND };
+    (void)worker;
+    for (int i = 0; i < 20; i++) {
+        nanosleep(&part, NULL);
+        weir_task_advance(task, "frames", 1);
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+/* Ten items per second, and slices of half a second at most: the work within the items is counted. */
+TEST_CASE(slow_items_are_measured_by_the_work_within_them)
+{
+    live_pipeline own = { .pipeline = NULL };
+    weir_live_options options = { .no_speedups = true };
+    live_pipeline_start(&own, wait_in_parts, 2, 4);
+    for (int number = 1;; number++) {
+        weir_verdict *v = NULL;
+        options.slice_ns = WEIR_SECOND / 20;
+        options.setting_ns = WEIR_SECOND;
+        assert_int_equal(weir_explain_live(own.pipeline, &options, &v, NULL), WEIR_OK);
+        bool is_right = test_try_was_right(number, shows_a_gain(v), v->sentence);
+        double rate = v->num_advice ? v->advice[0].items_per_s : 0;
+        weir_verdict_free(v);
+        if (!is_right)
+            continue;
+        assert_true(rate > 8 && rate < 40); /* in items, not in frames */
+        break;
+    }
+    live_pipeline_stop(&own);
+}
+
 TEST_CASE(twice_the_slots_bring_nothing_of_what_serves_one_at_a_time)
 {
     int num_lines = 0;
