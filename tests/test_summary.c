@@ -89,6 +89,8 @@ TEST_CASE(text_is_the_designs_to_the_letter)
         "    Task time min / p50 / p90 / p99 / max: 90.0 ms / 100 ms / 100 ms / 100 ms / 100 ms\n"
         "    Slot time: 50.0%% busy (80.0%% of it on a CPU), 25.0%% waiting for input, 15.0%% for a thread, "
         "10.0%% for room\n"
+        "    Average time of failed tasks: 0.0100s\n"
+        "    Failed tasks: 0.1%% of the slot time\n"
         "\n"
         "📈 Queue Statistics:\n" DASHES "\n"
         "  Queue: 0:0:src_queue\n"

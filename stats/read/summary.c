@@ -146,11 +146,22 @@ static void put_task_lines(FILE *out, const weir_total *total)
     print_times(out, "Task time", total, task_times, value_of(total, "ave_time"));
 }
 
+/* They keep slots busy as others do. */
+static void put_failed_time(FILE *out, const weir_total *total)
+{
+    double share = value_of(total, "failed_time_share");
+    if (!total->metrics.task.num_failures || isnan(share))
+        return;
+    put_seconds(out, "Average time of failed tasks", value_of(total, "ave_failed_time"));
+    fprintf(out, "    Failed tasks: %.1f%% of the slot time\n", 100 * share);
+}
+
 static void put_task(FILE *out, const weir_total *total)
 {
     print_name(out, "Stage", total);
     put_task_lines(out, total);
     put_slot_shares(out, total);
+    put_failed_time(out, total);
 }
 
 static void print_level(FILE *out, const weir_total *total)

@@ -43,6 +43,10 @@
       "CPU time of a task: cpu_time / num_tasks") \
     X(s, failed_share, NULL, "share", -1, ratio((double)m->num_failures, (double)m->num_tasks), \
       "share of the tasks that failed: num_failures / num_tasks") \
+    X(s, ave_failed_time, NULL, "s", -1, ratio(known_seconds(m->failed_ns), (double)m->num_failures), \
+      "mean run time of failed tasks: failed_time / num_failures") \
+    X(s, failed_time_share, NULL, "share", -1, slot_share(m, m->failed_ns), \
+      "share of the slot time in tasks that failed: failed_time / slot time") \
     X(s, num_successes, NULL, "tasks", 0, num_successes(m), "num_tasks - num_failures") \
     X(s, successes_per_s, NULL, "1/s", 1, ratio(num_successes(m), task_life(m, ns)), \
       "tasks that succeeded per second") \
