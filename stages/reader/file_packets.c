@@ -172,11 +172,19 @@ int weir__file_packets_look_ahead(weir_file_packets *file, uint32_t count, weir_
     return end_scan(file, error);
 }
 
+static void drop_held(weir_file_packets *file)
+{
+    while (file->num_held > 0)
+        av_packet_free(&file->held[--file->num_held]);
+    file->held_bytes = 0;
+}
+
 int weir__file_packets_reopen(weir_file_packets *file, weir_error *error)
 {
     weir_decoder *decoder = file->decoder;
     uint64_t num_errors = decoder->num_errors;
     int first_averror = decoder->first_averror;
+    drop_held(file);
     weir__decoder_close(decoder);
     int rc = weir__file_packets_open(file, error);
     decoder->num_errors = num_errors;
@@ -321,7 +329,81 @@ const AVPacket *weir__file_packets_cached(weir_file_packets *file, size_t at)
 {
     if (file->cache)
         return file->cache[at];
+    if (at >= file->held_first && at - file->held_first < file->num_held && file->held[at - file->held_first])
+        return file->held[at - file->held_first];
     return file->listed.blocks ? weir__listed_packets_cached(&file->listed, at) : NULL;
+}
+
+/* Is there memory for the packets? */
+static bool may_hold(const weir_file_packets *file, size_t first, size_t last)
+{
+    size_t num_bytes = 0;
+    for (size_t at = first; at <= last && num_bytes <= file->max_cached_bytes; at++)
+        num_bytes += (size_t)weir__index_packet(&file->index, at)->size_bytes + sizeof(AVPacket);
+    return num_bytes <= file->max_cached_bytes;
+}
+
+/* Are these held, and is the demuxer's next packet the one after all that are? */
+static bool is_held(const weir_file_packets *file, size_t first, size_t last)
+{
+    size_t end = file->held_first + file->num_held;
+    return first >= file->held_first && last < end && (file->listed.blocks || file->next == end);
+}
+
+static int grow_held(weir_file_packets *file, size_t num_packets)
+{
+    if (num_packets <= file->max_held)
+        return WEIR_OK;
+    AVPacket **held = realloc(file->held, num_packets * sizeof(AVPacket *));
+    if (!held)
+        return WEIR_ENOMEM;
+    file->held = held;
+    file->max_held = num_packets;
+    return WEIR_OK;
+}
+
+/* What the list of packets keeps is not held once more. */
+static int hold_packet(weir_file_packets *file, size_t at)
+{
+    AVPacket **held = &file->held[file->num_held++];
+    *held = NULL;
+    if (file->listed.blocks && weir__listed_packets_cached(&file->listed, at))
+        return WEIR_OK;
+    *held = av_packet_alloc();
+    int rc = *held ? fetch_frame(file, at, NULL) : WEIR_ENOMEM;
+    if (rc != WEIR_OK)
+        return rc;
+    av_packet_move_ref(*held, file->decoder->packet);
+    file->held_bytes += (size_t)(*held)->size + sizeof(AVPacket);
+    return WEIR_OK;
+}
+
+static int hold_packets(weir_file_packets *file, size_t first, size_t last)
+{
+    int rc = grow_held(file, last - first + 1);
+    file->held_first = first;
+    for (size_t at = first; rc == WEIR_OK && at <= last; at++)
+        rc = hold_packet(file, at);
+    return rc;
+}
+
+int weir__file_packets_hold(weir_file_packets *file, size_t first, size_t last, weir_error *error)
+{
+    weir_decoder *decoder = file->decoder;
+    uint64_t num_errors = decoder->num_errors;
+    int first_averror = decoder->first_averror;
+    if (file->cache || is_held(file, first, last))
+        return WEIR_OK;
+    drop_held(file);
+    int rc = weir__file_packets_go_to(file, first, error);
+    if (rc != WEIR_OK || !may_hold(file, first, last))
+        return rc;
+    if (hold_packets(file, first, last) == WEIR_OK && decoder->num_errors == num_errors)
+        return WEIR_OK;
+    drop_held(file);
+    decoder->num_errors = num_errors; /* they are counted when they are met again */
+    decoder->first_averror = first_averror;
+    return weir__file_packets_go_to(file, first, error);
 }
 
 int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *error)
@@ -379,13 +461,15 @@ size_t weir__file_packets_of_frame(const weir_file_packets *file, uint64_t frame
 size_t weir__file_packets_bytes(const weir_file_packets *file)
 {
     size_t cached_bytes = file->cache ? file->cached_bytes : 0;
-    return cached_bytes + file->listed.cached_bytes + file->max_cached * sizeof(AVPacket *) +
-           weir__index_bytes(&file->index);
+    return cached_bytes + file->listed.cached_bytes + file->held_bytes +
+           (file->max_cached + file->max_held) * sizeof(AVPacket *) + weir__index_bytes(&file->index);
 }
 
 void weir__file_packets_reset(weir_file_packets *file)
 {
     drop_cache(file);
+    drop_held(file);
+    free(file->held);
     forget_list(file);
     weir__hidden_packets_reset(&file->hidden);
     weir__decoder_close(file->decoder);

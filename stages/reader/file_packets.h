@@ -32,7 +32,10 @@ typedef struct weir_file_packets {
     size_t num_cached;
     size_t max_cached; /* capacity */
     size_t cached_bytes;
-    size_t next;  /* not cached: the demuxer's next packet */
+    size_t next;     /* not cached: the demuxer's next packet */
+    AVPacket **held; /* packets held_first, …, for a run; NULL = in the cache, or not in memory */
+    size_t held_first, num_held, max_held;
+    size_t held_bytes;
     bool is_read; /* the first packets were looked at, and there are no others */
     bool cannot_seek;
 } weir_file_packets;
@@ -69,6 +72,10 @@ int weir__file_packets_read(weir_file_packets *file, weir_error *error);
 /* Without a cache: goes to packet `at` before a run; it is then in decoder->packet. This may replace the codec. */
 int weir__file_packets_go_to(weir_file_packets *file, size_t at, weir_error *error);
 
+/* The same, and the packets up to `last` are in memory until the next call, if they are no more than max_cached_bytes; those of an
+   earlier call stay if these are among them. If one cannot be read, none are held: the failure comes when it is sent. */
+int weir__file_packets_hold(weir_file_packets *file, size_t first, size_t last, weir_error *error);
+
 /* Forgets an index, and makes one of all packets. */
 int weir__file_packets_scan_again(weir_file_packets *file, weir_error *error);
 
@@ -96,7 +103,7 @@ int weir__file_packets_decode(weir_file_packets *file, const AVPacket *packet, w
 /* The next frame is in decoder->frame. WEIR_MORE: it needs a packet. WEIR_EOF: no more. */
 int weir__file_packets_receive(weir_file_packets *file, weir_error *error);
 
-/* Of the index and the cache. */
+/* Of the index, the cache, and what is held. */
 size_t weir__file_packets_bytes(const weir_file_packets *file);
 
 /* Closes the file. */

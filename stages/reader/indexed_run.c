@@ -117,14 +117,27 @@ static bool is_worth_it(weir_indexed_run *run)
     return false;
 }
 
+static bool may_plan(const weir_indexed_run *run)
+{
+    return run->file->decoder->stream->codecpar->codec_id == AV_CODEC_ID_AV1 && !run->is_last_resort;
+}
+
+/* A plan looks at all packets of the run before the first one is sent. */
+static int go_to_start(weir_indexed_run *run, weir_error *error)
+{
+    if (run->file->cache)
+        return WEIR_OK;
+    return may_plan(run) ? weir__file_packets_hold(run->file, run->start, run->last, error)
+                         : weir__file_packets_go_to(run->file, run->start, error);
+}
+
 static int make_plan(weir_indexed_run *run, weir_error *error)
 {
-    const AVCodecParameters *codec = run->file->decoder->stream->codecpar;
     const weir_av1_run wanted = { run->start, run->last, planned_packet, is_packet_wanted, run };
     weir__av1_plan_end(&run->plan);
-    if (codec->codec_id != AV_CODEC_ID_AV1 || run->is_last_resort)
+    if (!may_plan(run))
         return WEIR_OK;
-    if (weir__av1_plan_make(&run->plan, codec, &wanted) != WEIR_OK)
+    if (weir__av1_plan_make(&run->plan, run->file->decoder->stream->codecpar, &wanted) != WEIR_OK)
         return weir__reader_fail_memory(error);
     if (run->plan.is_on && !is_worth_it(run))
         weir__av1_plan_end(&run->plan);
@@ -158,9 +171,9 @@ static int begin_run(weir_indexed_run *run, weir_error *error)
     run->file->hidden.num = 0;
     int rc = weir__decoder_use_threads(run->file->decoder, !run->is_alone && !has_leading(run), error);
     if (rc == WEIR_OK)
+        rc = go_to_start(run, error);
+    if (rc == WEIR_OK)
         rc = make_plan(run, error);
-    if (rc == WEIR_OK && !run->file->cache)
-        rc = weir__file_packets_go_to(run->file, run->start, error);
     if (rc == WEIR_OK)
         show_unsure(run->file->decoder->codec);
     run->trouble = count_trouble(run);
