@@ -60,14 +60,16 @@ static void read_timing(bits *from, weir_av1_sequence *sequence, unsigned *delay
     sequence->presentation_time_bits = (uint8_t)(read_bits(from, 5) + 1);
 }
 
-/* False: there are several. */
+/* False: there are several, or it has spatial layers above the lowest. */
 static bool read_operating_point(bits *from, weir_av1_sequence *sequence, unsigned delay_bits)
 {
-    enum { LAST_LEVEL_WITHOUT_TIER = 7 };
+    enum { LAST_LEVEL_WITHOUT_TIER = 7, UPPER_SPATIAL_LAYERS = 0xe00 };
     bool has_display_delay = read_flag(from);
     if (read_bits(from, 5) != 0)
         return false;
     sequence->point_idc = (uint16_t)read_bits(from, 12);
+    if (sequence->point_idc & UPPER_SPATIAL_LAYERS)
+        return false;
     if (read_bits(from, 5) > LAST_LEVEL_WITHOUT_TIER)
         read_flag(from);
     sequence->has_model_of_point = sequence->has_decoder_model && read_flag(from);
@@ -94,10 +96,23 @@ static void read_tools(bits *from, weir_av1_sequence *sequence)
     sequence->order_hint_bits = has_order_hint ? (uint8_t)(read_bits(from, 3) + 1) : 0;
 }
 
+/* FNV-1a */
+static uint32_t sum_bytes(const uint8_t *bytes, size_t num_bytes)
+{
+    uint32_t sum = UINT32_C(2166136261);
+    for (size_t i = 0; i < num_bytes; i++)
+        sum = (sum ^ bytes[i]) * UINT32_C(16777619);
+    return sum;
+}
+
 static bool read_sequence(bits *from, weir_av1_sequence *sequence)
 {
     unsigned delay_bits = 0;
-    *sequence = (weir_av1_sequence){ .screen_content = EACH_FRAME_SAYS, .integer_mv = EACH_FRAME_SAYS };
+    *sequence = (weir_av1_sequence){
+        .checksum = sum_bytes(from->data, from->num / 8),
+        .screen_content = EACH_FRAME_SAYS,
+        .integer_mv = EACH_FRAME_SAYS,
+    };
     read_bits(from, 3); /* seq_profile */
     read_flag(from);    /* still_picture */
     sequence->is_reduced_still = read_flag(from);
@@ -122,7 +137,7 @@ static bool read_sequence(bits *from, weir_av1_sequence *sequence)
 }
 
 /* All bytes of it are compared. */
-_Static_assert(sizeof(weir_av1_sequence) == 12, "it has no bytes between its fields");
+_Static_assert(sizeof(weir_av1_sequence) == 16, "it has no bytes between its fields");
 
 /* A repeated one says the same. */
 static bool take_sequence(bits *from, weir_av1_sequence *sequence)
@@ -130,6 +145,8 @@ static bool take_sequence(bits *from, weir_av1_sequence *sequence)
     weir_av1_sequence read;
     if (!read_sequence(from, &read))
         return false;
+    if (sequence->checksum == 0)
+        sequence->checksum = read.checksum;
     if (sequence->is_known && memcmp(&read, sequence, sizeof read) != 0)
         return false;
     *sequence = read;
@@ -144,17 +161,15 @@ static void skip_presentation_time(bits *from, const weir_av1_sequence *sequence
         read_bits(from, sequence->presentation_time_bits);
 }
 
-static void skip_removal_time(bits *from, const weir_av1_sequence *sequence, unsigned temporal, unsigned spatial)
+/* Of a frame of the operating point. */
+static void skip_removal_time(bits *from, const weir_av1_sequence *sequence)
 {
-    unsigned idc = sequence->point_idc;
-    bool is_in_point = idc == 0 || ((idc >> temporal & 1u) && (idc >> (spatial + 8) & 1u));
-    if (sequence->has_decoder_model && read_flag(from) && sequence->has_model_of_point && is_in_point)
+    if (sequence->has_decoder_model && read_flag(from) && sequence->has_model_of_point)
         read_bits(from, sequence->removal_time_bits);
 }
 
 /* What is between the type of a frame and the slots that it writes. */
-static void skip_to_slots(bits *from, const weir_av1_sequence *sequence, unsigned type, bool is_resilient,
-                          unsigned layers)
+static void skip_to_slots(bits *from, const weir_av1_sequence *sequence, unsigned type, bool is_resilient)
 {
     bool is_intra = type == KEY_FRAME || type == INTRA_ONLY_FRAME;
     read_flag(from); /* disable_cdf_update */
@@ -167,7 +182,7 @@ static void skip_to_slots(bits *from, const weir_av1_sequence *sequence, unsigne
     read_bits(from, sequence->order_hint_bits);
     if (!is_intra && !is_resilient)
         read_bits(from, 3); /* primary_ref_frame */
-    skip_removal_time(from, sequence, layers >> 5, layers >> 3 & 3u);
+    skip_removal_time(from, sequence);
 }
 
 /* With short signaling, the references are chosen by the order hints of all slots. */
@@ -182,7 +197,7 @@ static uint8_t read_references(bits *from, const weir_av1_sequence *sequence)
     return slots;
 }
 
-static bool read_frame(bits *from, const weir_av1_sequence *sequence, unsigned layers, weir_av1_frame *frame)
+static bool read_frame(bits *from, const weir_av1_sequence *sequence, weir_av1_frame *frame)
 {
     unsigned type = KEY_FRAME;
     bool is_resilient = true;
@@ -203,7 +218,7 @@ static bool read_frame(bits *from, const weir_av1_sequence *sequence, unsigned l
             is_resilient = read_flag(from);
     }
     frame->is_key = type == KEY_FRAME;
-    skip_to_slots(from, sequence, type, is_resilient, layers);
+    skip_to_slots(from, sequence, type, is_resilient);
     bool writes_all = type == SWITCH_FRAME || (type == KEY_FRAME && frame->is_shown);
     frame->writes = writes_all ? ALL_SLOTS : (uint8_t)read_bits(from, NUM_SLOTS);
     bool is_intra = type == KEY_FRAME || type == INTRA_ONLY_FRAME;
@@ -219,8 +234,9 @@ static bool read_frame(bits *from, const weir_av1_sequence *sequence, unsigned l
 
 typedef struct unit_header {
     unsigned type;
-    unsigned layers; /* the byte of temporal and spatial ids */
-    size_t payload;  /* where it begins */
+    bool has_layers;
+    unsigned temporal, spatial;
+    size_t payload; /* where it begins */
     size_t end;
 } unit_header;
 
@@ -251,7 +267,9 @@ static bool read_unit(const uint8_t *data, size_t size_bytes, size_t at, unit_he
     if (first & HAS_EXTENSION) {
         if (at >= size_bytes)
             return false;
-        unit->layers = data[at++];
+        unit->has_layers = true;
+        unit->temporal = data[at] >> 5;
+        unit->spatial = data[at++] >> 3 & 3u;
     }
     size_t size = size_bytes - at;
     if ((first & HAS_SIZE) && !read_size(data, size_bytes, &at, &size))
@@ -261,26 +279,56 @@ static bool read_unit(const uint8_t *data, size_t size_bytes, size_t at, unit_he
     return size <= size_bytes - at;
 }
 
-/* A frame's header makes it the last frame; other units may be parts of that. */
+/* Or does the decoder drop it? */
+static bool is_of_point(const weir_av1_sequence *sequence, const unit_header *unit)
+{
+    unsigned idc = sequence->point_idc;
+    return idc == 0 || !unit->has_layers || ((idc >> unit->temporal & 1u) && (idc >> (unit->spatial + 8) & 1u));
+}
+
+/* It is the last frame then; its tiles are in its unit, or in the next ones. */
+static bool take_frame(bits *from, const weir_av1_sequence *sequence, unsigned type, weir_av1_look *look)
+{
+    weir_av1_frame *frame = &look->frames[look->num_frames];
+    if (!sequence->is_known || look->is_open || look->num_frames == WEIR_AV1_MAX_FRAMES ||
+        !read_frame(from, sequence, frame) || (type == FRAME && frame->shows_slot))
+        return false;
+    look->is_open = type == FRAME_HEADER && !frame->shows_slot;
+    look->num_shown += frame->is_shown;
+    look->num_frames++;
+    return true;
+}
+
+static bool take_tiles(weir_av1_look *look)
+{
+    if (look->num_frames == 0 || look->frames[look->num_frames - 1].shows_slot)
+        return false;
+    look->is_open = false;
+    return true;
+}
+
+/* *frame: whose unit it is. */
 static bool take_unit(weir_av1_sequence *sequence, const uint8_t *data, const unit_header *unit, weir_av1_look *look,
                       uint8_t *frame)
 {
     bits from = { .data = data + unit->payload, .num = 8 * (unit->end - unit->payload) };
-    *frame = WEIR_AV1_NO_FRAME;
+    bool is_taken = true, is_of_frame = false;
     switch (unit->type) {
-    case SEQUENCE_HEADER: return take_sequence(&from, sequence);
+    case SEQUENCE_HEADER: is_taken = take_sequence(&from, sequence); break;
     case FRAME_HEADER:
     case FRAME:
-        if (!sequence->is_known || look->num_frames == WEIR_AV1_MAX_FRAMES ||
-            !read_frame(&from, sequence, unit->layers, &look->frames[look->num_frames]))
-            return false;
-        *frame = (uint8_t)look->num_frames;
-        look->num_shown += look->frames[look->num_frames++].is_shown;
-        return true;
-    case TILE_GROUP: *frame = (uint8_t)(look->num_frames - 1); return look->num_frames > 0;
-    case REDUNDANT_HEADER: return false;
-    default: return true;
+        is_taken = is_of_point(sequence, unit) && take_frame(&from, sequence, unit->type, look);
+        is_of_frame = true;
+        break;
+    case TILE_GROUP:
+        is_taken = is_of_point(sequence, unit) && take_tiles(look);
+        is_of_frame = true;
+        break;
+    case REDUNDANT_HEADER: is_taken = false; break;
+    default: break;
     }
+    *frame = is_taken && is_of_frame ? (uint8_t)(look->num_frames - 1) : WEIR_AV1_NO_FRAME;
+    return is_taken;
 }
 
 bool weir__av1_look(weir_av1_sequence *sequence, const uint8_t *data, size_t size_bytes, weir_av1_look *look)
@@ -288,15 +336,16 @@ bool weir__av1_look(weir_av1_sequence *sequence, const uint8_t *data, size_t siz
     look->num_frames = 0;
     look->num_units = 0;
     look->num_shown = 0;
+    look->is_open = false;
     for (size_t at = 0; at < size_bytes;) {
         unit_header unit;
         uint8_t frame;
-        if (look->num_units == WEIR_AV1_MAX_UNITS || !read_unit(data, size_bytes, at, &unit) ||
-            (unit.layers & 0x18u) /* a spatial layer */ || !take_unit(sequence, data, &unit, look, &frame))
+        if (look->num_units == WEIR_AV1_MAX_UNITS || !read_unit(data, size_bytes, at, &unit) || unit.spatial > 0 ||
+            !take_unit(sequence, data, &unit, look, &frame))
             return false;
         look->units[look->num_units++] =
             (weir_av1_unit){ .begin = (uint32_t)at, .end = (uint32_t)unit.end, .frame = frame };
         at = unit.end;
     }
-    return look->num_frames > 0;
+    return look->num_frames > 0 && !look->is_open;
 }

@@ -14,6 +14,7 @@
 
 /* What headers of frames need of the sequence header. */
 typedef struct weir_av1_sequence {
+    uint32_t checksum; /* of all of it; 0 = the next one may differ in what is not here */
     uint16_t point_idc;
     bool is_known;
     bool is_reduced_still;
@@ -48,10 +49,12 @@ typedef struct weir_av1_look {
     weir_av1_unit units[WEIR_AV1_MAX_UNITS];
     unsigned num_frames, num_units;
     unsigned num_shown;
+    bool is_open; /* the last frame's tiles are missing so far */
 } weir_av1_look;
 
 /* The next temporal unit in decode order; *sequence is that of the last sequence header, all-zero before the first one. False: it
-   is not understood, or has what this does not follow: several operating points or layers, frame ids, a new sequence. */
+   is not understood, or has what this does not follow: several operating points or spatial layers, frames that are of no operating
+   point, frame ids, a new sequence, a frame without tiles. */
 bool weir__av1_look(weir_av1_sequence *sequence, const uint8_t *data, size_t size_bytes, weir_av1_look *look);
 
 #endif

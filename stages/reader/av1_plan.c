@@ -92,6 +92,7 @@ static void read_extradata(weir_av1_sequence *sequence, const AVCodecParameters 
         return;
     (void)weir__av1_look(sequence, codec->extradata + CONFIG_BYTES, (size_t)codec->extradata_size - CONFIG_BYTES,
                          &ignored);
+    sequence->checksum = 0; /* those in packets may be written otherwise */
 }
 
 static int read_run(weir_av1_plan *plan, const AVCodecParameters *codec, const weir_av1_run *run)
@@ -117,21 +118,22 @@ static int read_run(weir_av1_plan *plan, const AVCodecParameters *codec, const w
 /* A frame takes only from earlier ones: one pass back finds all. */
 static void mark_needed(weir_av1_plan *plan, const weir_av1_run *run)
 {
+    plan->num_all = 0;
     plan->num_needed = 0;
     for (size_t packet = plan->num; packet-- > 0;) {
         bool is_wanted = run->is_wanted(run->self, run->first + packet);
         for (size_t i = plan->first_frames[packet + 1]; i-- > plan->first_frames[packet];) {
             planned_frame *frame = &plan->frames[i];
+            plan->num_all += !frame->frame.shows_slot;
             frame->is_needed |= is_wanted && frame->frame.is_shown;
             if (!frame->is_needed)
                 continue;
-            plan->num_needed++;
+            plan->num_needed += !frame->frame.shows_slot;
             for (unsigned slot = 0; slot < NUM_SLOTS; slot++)
                 if (frame->takes[slot] != nothing)
                     plan->frames[frame->takes[slot]].is_needed = true;
         }
     }
-    plan->num_all = plan->num_frames;
 }
 
 static int make_room(weir_av1_plan *plan)

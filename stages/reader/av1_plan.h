@@ -23,7 +23,7 @@ typedef struct weir_av1_plan {
     bool is_on;
     weir_av1_sequence sequence;
     size_t first, num;            /* packets */
-    uint64_t num_all, num_needed; /* frames */
+    uint64_t num_all, num_needed; /* frames that are decoded */
 
     struct planned_frame *frames; /* in decode order */
     size_t num_frames, max_frames;
