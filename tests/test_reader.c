@@ -21,6 +21,7 @@
 
 #include "common/random.h"
 #include "stages/reader/frame_reader.h"
+#include "stages/reader/packet_table.h"
 #include "tests/clips.h"
 
 enum { MAX_SHOTS = 4096, CACHE_BYTES = 16 << 20 };
@@ -87,6 +88,7 @@ typedef struct setting {
     size_t max_cached_bytes; /* 0 = none */
     int64_t far_bytes;
     bool is_survey; /* the header's list of packets is not used */
+    const weir_bytes_of *table; /* the file's packet table; NULL = it is not used */
     bool keeps_recent;
     uint64_t seed;
     uint64_t seq;

@@ -120,6 +120,7 @@ static void mark_needed(weir_av1_plan *plan, const weir_av1_run *run)
 {
     plan->num_all = 0;
     plan->num_needed = 0;
+    plan->frames[0].is_needed = true; /* the sequence header is before it; intra-only frames do not lead to it */
     for (size_t packet = plan->num; packet-- > 0;) {
         bool is_wanted = run->is_wanted(run->self, run->first + packet);
         for (size_t i = plan->first_frames[packet + 1]; i-- > plan->first_frames[packet];) {
