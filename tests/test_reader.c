@@ -88,13 +88,30 @@ typedef struct setting {
     size_t max_cached_bytes; /* 0 = none */
     int64_t far_bytes;
     bool is_survey; /* the header's list of packets is not used */
-    const weir_bytes_of *table; /* the file's packet table; NULL = it is not used */
+    bool uses_table;
     bool keeps_recent;
     uint64_t seed;
     uint64_t seq;
     uint8_t threads;
     uint64_t max_decoder_bytes; /* 0 = 1 GiB */
 } setting;
+
+/* The packet table of a file; the caller frees it. NULL = its index is not trusted. */
+static uint8_t *make_table(const char *path, size_t *num_bytes)
+{
+    const weir_decoder_config limits = { .max_pixels = INT32_MAX, .max_decoder_bytes = 1 << 30 };
+    const weir_input_config input = { .max_pipe_bytes = 1 << 30 };
+    weir_decoder decoder = { .config = &limits, .input.config = &input };
+    weir_file_packets file = { .decoder = &decoder, .path = path, .max_packets = UINT32_MAX };
+    uint8_t *table = NULL;
+    assert_int_equal(weir__decoder_init(&decoder), WEIR_OK);
+    if (weir__file_packets_open(&file, NULL) == WEIR_OK && weir__file_packets_scan(&file, NULL) == WEIR_OK &&
+        !file.index.distrust)
+        assert_int_equal(weir__packet_table_pack(&file.index, decoder.stream->time_base, &table, num_bytes), WEIR_OK);
+    weir__file_packets_reset(&file);
+    weir__decoder_free(&decoder);
+    return table;
+}
 
 /* The frames, or our status, with *error filled. */
 static int try_read(const char *path, const setting *how, film *taken, weir_error *error)
@@ -115,6 +132,8 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
         .max_frames = MAX_SHOTS,
         .max_duration_ns = INT64_MAX,
     };
+    uint8_t *table = how->uses_table ? make_table(path, &reader.table_bytes) : NULL;
+    reader.table = table;
     *taken = (film){ 0 };
     assert_int_equal(weir__sampling_init(&sampling, NULL), WEIR_OK);
     assert_int_equal(weir__decoder_init(&decoder), WEIR_OK);
@@ -137,6 +156,7 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
     weir__frame_reader_close(&reader);
     weir__decoder_free(&decoder);
     weir__sampling_free(&sampling);
+    free(table);
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 
@@ -343,13 +363,14 @@ static int make_samples(void **state)
 static unsigned num_sought; /* samples in which seeking was possible */
 static unsigned num_listed; /* whose header's list of packets was used */
 
-/* How packets are got at: from memory, by reading on, by seeking wherever that saves anything; from MP4 files also by the header's
-   list, group by group, with and without room for what was read. */
-enum { FROM_MEMORY, BY_READING, BY_SEEKING, BY_LIST, BY_LIST_AND_MEMORY, NUM_SETTINGS };
+/* How packets are got at: from memory, by reading on, by seeking wherever that saves anything; of AV1 also by a packet table, where
+   those of a run are held; from MP4 files also by the header's list, group by group, with and without room for what was read. */
+enum { FROM_MEMORY, BY_READING, BY_SEEKING, BY_TABLE, BY_LIST, BY_LIST_AND_MEMORY, NUM_SETTINGS };
 static const setting settings[NUM_SETTINGS] = {
     [FROM_MEMORY] = { .max_cached_bytes = CACHE_BYTES, .is_survey = true },
     [BY_READING] = { .far_bytes = INT64_MAX, .is_survey = true },
     [BY_SEEKING] = { .far_bytes = 1, .is_survey = true },
+    [BY_TABLE] = { .max_cached_bytes = CACHE_BYTES, .far_bytes = 1, .uses_table = true },
     [BY_LIST] = { .far_bytes = 1 },
     [BY_LIST_AND_MEMORY] = { .max_cached_bytes = 10000, .far_bytes = 1 },
 };
@@ -357,6 +378,8 @@ static const setting settings[NUM_SETTINGS] = {
 /* Is the setting one of its own for that file? */
 static bool is_setting_of(const char *path, size_t setting_number)
 {
+    if (setting_number == BY_TABLE)
+        return strstr(path, "av1");
     return setting_number < BY_LIST || strstr(path, ".mp4") || strstr(path, ".mov");
 }
 
@@ -730,6 +753,8 @@ typedef struct kept_file {
     weir_frame_reader reader;
     weir_sampling sampling;
     const char *path;
+    uint8_t *table; /* NULL = it is not used */
+    size_t table_bytes;
     bool is_open;
     uint64_t num_decoded; /* frames */
     uint64_t num_openings;
@@ -758,13 +783,23 @@ static void keep_file(kept_file *file, const char *path, const setting *how)
         .keeps_recent = how->keeps_recent,
         .stays_open = true,
     };
+    if (how->uses_table)
+        file->table = make_table(path, &file->table_bytes);
     assert_int_equal(weir__decoder_init(&file->decoder), WEIR_OK);
+}
+
+static int open_kept(kept_file *file, weir_error *error)
+{
+    file->reader.table = file->table;
+    file->reader.table_bytes = file->table_bytes;
+    return weir__frame_reader_open(&file->reader, file->path, error);
 }
 
 static void free_file(kept_file *file)
 {
     weir__frame_reader_close(&file->reader);
     weir__decoder_free(&file->decoder);
+    free(file->table);
 }
 
 static void close_kept(kept_file *file)
@@ -786,7 +821,7 @@ static int take_frames(kept_file *file, const int64_t *indices, size_t num_indic
         close_kept(file);
     if (!file->is_open) {
         file->num_openings++;
-        rc = weir__frame_reader_open(reader, file->path, &error);
+        rc = open_kept(file, &error);
     }
     file->is_open = true;
     reader->sampling = &file->sampling;
@@ -948,7 +983,7 @@ static int take_spread(kept_file *file, uint32_t count)
     file->reader.sampling = &file->sampling;
     file->is_open = true;
     chosen.num_shots = 0;
-    int rc = weir__frame_reader_open(&file->reader, file->path, &error);
+    int rc = open_kept(file, &error);
     if (rc == WEIR_OK)
         rc = weir__frame_reader_select(&file->reader, 0, &error);
     while (rc == WEIR_OK && (rc = weir__frame_reader_next(&file->reader, &error)) == WEIR_OK)
@@ -1049,6 +1084,33 @@ TEST_CASE(after_a_step_back_frames_are_decoded_once_again)
         assert_int_equal(take_frames(&file, &i, 1, MAX_SHOTS, &chosen), WEIR_OK);
     assert_in_range(file.num_decoded, 40, 12 + 40);
     free_file(&file);
+}
+
+/* For each frame alone. */
+static uint64_t count_decoded_alone(const char *path, const setting *how)
+{
+    uint64_t num_decoded = 0;
+    for (int64_t i = 0; i < (int64_t)all.num_shots; i++) {
+        kept_file file;
+        keep_file(&file, path, how);
+        assert_int_equal(take_frames(&file, &i, 1, MAX_SHOTS, &chosen), WEIR_OK);
+        assert_shot(path, "alone", 0, (size_t)i);
+        assert_false(chosen.was_wrong_index);
+        num_decoded += file.num_decoded;
+        free_file(&file);
+    }
+    return num_decoded;
+}
+
+TEST_CASE(what_of_av1_is_not_needed_is_not_decoded_wherever_its_packets_come_from)
+{
+    const char *path = make_clip("av1_svt.mp4"); /* groups of 30 */
+    if (!path)
+        return;
+    read_film(path, &(setting){ 0 }, &all);
+    uint64_t num_decoded = count_decoded_alone(path, &settings[FROM_MEMORY]);
+    assert_int_equal(count_decoded_alone(path, &settings[BY_TABLE]), num_decoded);
+    assert_true(count_decoded_alone(path, &settings[BY_READING]) > 3 * num_decoded); /* there is no room for a run */
 }
 
 /* Packets that a request does not need must not change its result. */
