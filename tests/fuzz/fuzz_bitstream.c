@@ -1,6 +1,6 @@
 /*
- * libFuzzer's target: what is told from a packet's bytes without decoding (bitstream.c), and the index that is made of a
- * file's packets (frame_index.c). The first bytes of the input choose the codec and its extradata. Every packet is in memory
+ * libFuzzer's target: what is told from a packet's bytes without decoding (bitstream.c, av1_frames.c, av1_plan.c), and the index
+ * that is made of a file's packets (frame_index.c). The first bytes of the input choose the codec and its extradata. Every packet is in memory
  * of just its size: FFmpeg pads packets, so that reading beyond one would never be seen in a run of the stage.
  */
 #include <stddef.h>
@@ -11,12 +11,13 @@
 #include <libavformat/avformat.h>
 
 #include "stages/reader/av1_frames.h"
+#include "stages/reader/av1_plan.h"
 #include "stages/reader/bitstream.h"
 #include "stages/reader/frame_index.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/use_index.h"
 
-enum { HEAD_BYTES = 4, MAX_EXTRADATA = 64, PACKET_HEAD_BYTES = 4, MAX_LAYER = 7 };
+enum { HEAD_BYTES = 4, MAX_EXTRADATA = 64, PACKET_HEAD_BYTES = 4, MAX_LAYER = 7, MAX_PLANNED = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -59,31 +60,85 @@ static void look_at_av1(weir_av1_sequence *sequence, const AVPacket *packet)
     require(end == (size_t)packet->size);
 }
 
+/* The first packets; those whose time is odd are wanted. */
+typedef struct planned {
+    AVPacket *packets[MAX_PLANNED];
+    size_t num;
+} planned;
+
+static const AVPacket *packet_at(void *self, size_t at)
+{
+    return ((planned *)self)->packets[at];
+}
+
+static bool is_wanted(void *self, size_t at)
+{
+    return ((planned *)self)->packets[at]->pts & 1;
+}
+
+/* What is cut out of packets leaves parts of them, and what is skipped is not wanted. */
+static void plan_packets(const AVCodecParameters *codec, planned *of)
+{
+    weir_av1_plan plan = { 0 };
+    const weir_av1_run run = { 0, of->num - 1, packet_at, is_wanted, of };
+    if (of->num > 0)
+        require(weir__av1_plan_make(&plan, codec, &run) == WEIR_OK);
+    require(plan.num_needed <= plan.num_all);
+    for (size_t i = 0; plan.is_on && i < of->num; i++) {
+        if (weir__av1_plan_skips(&plan, i)) {
+            require(i > 0 && !is_wanted(of, i));
+            continue;
+        }
+        const AVPacket *cut = weir__av1_plan_cut(&plan, i, of->packets[i]);
+        require(cut && cut->size > 0 && cut->size <= of->packets[i]->size && cut->pts == of->packets[i]->pts);
+    }
+    weir__av1_plan_free(&plan);
+}
+
+/* A packet of just that size; free_exact() frees it. */
+static AVPacket *make_exact(const uint8_t *head, int64_t time, const uint8_t *bytes, size_t length)
+{
+    AVPacket *packet = av_packet_alloc();
+    require(packet);
+    packet->pts = head[2] == UINT8_MAX ? AV_NOPTS_VALUE : time + (int8_t)head[2];
+    packet->dts = time;
+    packet->duration = head[3] >> 4;
+    packet->flags = head[3] & (AV_PKT_FLAG_KEY | AV_PKT_FLAG_CORRUPT | AV_PKT_FLAG_DISCARD);
+    packet->data = copy_exact(bytes, length);
+    packet->size = (int)length;
+    return packet;
+}
+
+static void free_exact(AVPacket *packet)
+{
+    free(packet->data);
+    packet->data = NULL;
+    packet->size = 0;
+    av_packet_free(&packet);
+}
+
 /* Packets of the rest of the input: two bytes of its size, one of its time, one of flags, its bytes. */
 static void add_packets(weir_index *index, const AVStream *stream, const uint8_t *data, size_t size)
 {
     weir_av1_sequence sequence = { 0 };
+    planned first = { 0 };
     for (int64_t time = 0; size > PACKET_HEAD_BYTES; time++) {
         size_t length = (size_t)data[0] << 8 | data[1];
         length = length < size - PACKET_HEAD_BYTES ? length : size - PACKET_HEAD_BYTES;
-        AVPacket *packet = av_packet_alloc();
-        require(packet);
-        packet->pts = data[2] == UINT8_MAX ? AV_NOPTS_VALUE : time + (int8_t)data[2];
-        packet->dts = time;
-        packet->duration = data[3] >> 4;
-        packet->flags = data[3] & (AV_PKT_FLAG_KEY | AV_PKT_FLAG_CORRUPT | AV_PKT_FLAG_DISCARD);
-        packet->data = copy_exact(data + PACKET_HEAD_BYTES, length);
-        packet->size = (int)length;
+        AVPacket *packet = make_exact(data, time, data + PACKET_HEAD_BYTES, length);
         look_at_packet(stream->codecpar, packet);
         look_at_av1(&sequence, packet);
         require(weir__index_add(index, stream, packet) == WEIR_OK);
-        free(packet->data);
-        packet->data = NULL;
-        packet->size = 0;
-        av_packet_free(&packet);
+        if (first.num < MAX_PLANNED)
+            first.packets[first.num++] = packet;
+        else
+            free_exact(packet);
         data += PACKET_HEAD_BYTES + length;
         size -= PACKET_HEAD_BYTES + length;
     }
+    plan_packets(stream->codecpar, &first);
+    while (first.num > 0)
+        free_exact(first.packets[--first.num]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
