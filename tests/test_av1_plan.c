@@ -2,6 +2,7 @@
  * Frames of AV1 that a run does not need: which these are, and that a decoder which never gets them outputs the same. The reader's
  * tests compare selections of whole files (test_reader.c). Held constant: small pictures of a few encoders, one group of pictures.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,10 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 
+#include <weir/clock.h>
 #include <weir/status.h>
 
+#include "common/random.h"
 #include "stages/reader/av1_plan.h"
 #include "tests/clips.h"
 
@@ -24,19 +27,27 @@ typedef struct group {
     const AVCodecParameters *codec;
     AVPacket *packets[MAX_PACKETS];
     size_t num;
-    size_t wanted;
+    bool is_wanted[MAX_PACKETS];
 } group;
+
+#define SOURCE(seconds) "-f lavfi -i testsrc2=s=176x144:r=24:d=" #seconds ",noise=alls=8:allf=t "
+#define PIXELS          " -pix_fmt yuv420p"
 
 static const struct {
     const char *name;
     const char *arguments;
 } clips[] = {
-    { "svt.mp4", "-f lavfi -i testsrc2=s=176x144:d=2:r=24 -c:v libsvtav1 -preset 10 -g 48 -pix_fmt yuv420p" },
-    { "intra_only.mp4", "-f lavfi -i testsrc2=s=176x144:d=2:r=24 -c:v libsvtav1 -preset 10 -g 16 -svtav1-params "
-                        "irefresh-type=1 -pix_fmt yuv420p" },
-    { "aom.mkv", "-f lavfi -i testsrc2=s=176x144:d=1:r=24 -c:v libaom-av1 -cpu-used 8 -lag-in-frames 16 -g 24 "
-                 "-denoise-noise-level 20 -pix_fmt yuv420p" },
-    { "rav1e.mkv", "-f lavfi -i testsrc2=s=176x144:d=1:r=24 -c:v librav1e -speed 10 -g 24 -pix_fmt yuv420p" },
+    { "svt.mp4", SOURCE(2) "-c:v libsvtav1 -preset 10 -g 48" PIXELS },
+    { "svt_slow.mkv", SOURCE(2) "-c:v libsvtav1 -preset 5 -g 48 -svtav1-params film-grain=20:tile-columns=1" PIXELS },
+    { "svt_three_levels.ivf",
+      SOURCE(2) "-c:v libsvtav1 -preset 8 -g 48 -svtav1-params hierarchical-levels=3" PIXELS },
+    { "svt_low_delay.mp4", SOURCE(2) "-c:v libsvtav1 -preset 10 -g 48 -svtav1-params pred-struct=1" PIXELS },
+    { "svt_intra_only.mp4", SOURCE(2) "-c:v libsvtav1 -preset 10 -g 16 -svtav1-params irefresh-type=1" PIXELS },
+    { "aom.mkv", SOURCE(1) "-c:v libaom-av1 -cpu-used 8 -lag-in-frames 16 -g 24 -denoise-noise-level 20" PIXELS },
+    { "aom_slow.mp4", SOURCE(1) "-c:v libaom-av1 -cpu-used 5 -lag-in-frames 25 -g 24" PIXELS },
+    { "aom_no_order.mkv", SOURCE(1) "-c:v libaom-av1 -cpu-used 8 -g 24 -aom-params enable-order-hint=0" PIXELS },
+    { "aom_realtime.mkv", SOURCE(1) "-c:v libaom-av1 -cpu-used 8 -usage realtime -g 24" PIXELS },
+    { "rav1e.mkv", SOURCE(1) "-c:v librav1e -speed 10 -g 24" PIXELS },
 };
 
 enum { NUM_CLIPS = sizeof clips / sizeof clips[0] };
@@ -72,7 +83,13 @@ static const AVPacket *packet_at(void *self, size_t at)
 
 static bool is_wanted(void *self, size_t at)
 {
-    return at == ((group *)self)->wanted;
+    return ((group *)self)->is_wanted[at];
+}
+
+static void want_only(group *of, size_t at)
+{
+    memset(of->is_wanted, 0, sizeof of->is_wanted);
+    of->is_wanted[at] = true;
 }
 
 static void make_plan(weir_av1_plan *plan, group *of, size_t last)
@@ -139,6 +156,20 @@ static uint64_t sum_at(const digest *of, int64_t pts)
     return 0;
 }
 
+/* What is wanted comes out, as of the whole group. */
+static void assert_right(const group *of, weir_av1_plan *plan, const digest *whole, const char *name)
+{
+    assert_true(plan->is_on);
+    digest some = decode(of, plan);
+    for (size_t i = 0; i < plan->num; i++) {
+        if (!of->is_wanted[i])
+            continue;
+        assert_false(weir__av1_plan_skips(plan, i));
+        if (sum_at(&some, of->packets[i]->pts) != sum_at(whole, of->packets[i]->pts))
+            fail_msg("%s: frame of packet %zu is another", name, i);
+    }
+}
+
 TEST_CASE(each_frame_alone_is_that_of_the_whole_group)
 {
     for (size_t clip = 0; clip < NUM_CLIPS; clip++) {
@@ -148,14 +179,10 @@ TEST_CASE(each_frame_alone_is_that_of_the_whole_group)
         digest whole = decode(&of, NULL);
         uint64_t num_needed = 0, num_all = 0;
         assert_int_equal(whole.num, of.num);
-        for (of.wanted = 0; of.wanted < of.num; of.wanted++) {
-            int64_t pts = of.packets[of.wanted]->pts;
-            make_plan(&plan, &of, of.wanted);
-            assert_true(plan.is_on);
-            assert_false(weir__av1_plan_skips(&plan, of.wanted));
-            digest alone = decode(&of, &plan);
-            if (sum_at(&alone, pts) != sum_at(&whole, pts))
-                fail_msg("%s: frame of packet %zu is another", clips[clip].name, of.wanted);
+        for (size_t wanted = 0; wanted < of.num; wanted++) {
+            want_only(&of, wanted);
+            make_plan(&plan, &of, wanted);
+            assert_right(&of, &plan, &whole, clips[clip].name);
             num_needed += plan.num_needed;
             num_all += plan.num_all;
         }
@@ -163,6 +190,29 @@ TEST_CASE(each_frame_alone_is_that_of_the_whole_group)
                       (double)num_all / (double)num_needed);
         if (clip == 0)
             assert_true(num_all > 2 * num_needed);
+        weir__av1_plan_free(&plan);
+        close_group(&of);
+    }
+}
+
+TEST_CASE(random_frames_are_those_of_the_whole_group)
+{
+    enum { NUM_DRAWS = 40 };
+    uint64_t draw = (uint64_t)weir_clock_ns();
+    printf("seed %" PRIu64 "\n", draw);
+    for (size_t clip = 0; clip < NUM_CLIPS; clip++) {
+        group of;
+        weir_av1_plan plan = { 0 };
+        open_group(&of, clip);
+        digest whole = decode(&of, NULL);
+        for (unsigned i = 0; i < NUM_DRAWS; i++) {
+            size_t last = (size_t)weir__random_below(&draw, of.num);
+            want_only(&of, last);
+            for (uint64_t others = weir__random_below(&draw, 8); others > 0; others--)
+                of.is_wanted[weir__random_below(&draw, last + 1)] = true;
+            make_plan(&plan, &of, last);
+            assert_right(&of, &plan, &whole, clips[clip].name);
+        }
         weir__av1_plan_free(&plan);
         close_group(&of);
     }
@@ -176,7 +226,7 @@ TEST_CASE(there_is_no_plan_for_what_is_not_understood)
     weir_av1_plan plan = { 0 };
     open_group(&of, 0);
     size_t last = of.num - 1;
-    of.wanted = last;
+    want_only(&of, last);
     make_plan(&plan, &of, last);
     assert_true(plan.is_on);
 
