@@ -416,6 +416,9 @@ TEST_CASE(the_statistics_refuse_null)
     assert_true(isnan(weir_measure_value(NULL, NULL, 1)));
     assert_true(isnan(weir_measure_of(WEIR_SUBJECT_QUEUE, NULL, NULL, 1)));
     assert_true(weir_slots_ns(NULL) < 0);
+    assert_int_equal(weir_task_life_ns(NULL, 7), 7);
+    assert_true(weir_num_slots(NULL, 7) < 0);
+    assert_int_equal(weir_total_life_ns(NULL), 0);
     weir_verdict *verdict;
     REFUSED(weir_verdict_read(NULL, NULL, &verdict, NULL));
     REFUSED(weir_verdict_read(NULL, NULL, NULL, NULL));

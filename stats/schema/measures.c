@@ -360,6 +360,22 @@ double weir_measure_value(const weir_measure *measure, const weir_metrics *metri
     return measure->metric ? weir__metric_value(measure->metric, metrics) : measure->derive(metrics, elapsed_ns);
 }
 
+int64_t weir_task_life_ns(const weir_task_metrics *task, int64_t elapsed_ns)
+{
+    int64_t slots_ns = weir_slots_ns(task);
+    if (!task || slots_ns < 0 || task->ended_ns <= 0)
+        return elapsed_ns;
+    return (int64_t)((double)elapsed_ns * ((double)slots_ns / ((double)slots_ns + (double)task->ended_ns)));
+}
+
+double weir_num_slots(const weir_task_metrics *task, int64_t elapsed_ns)
+{
+    int64_t slots_ns = weir_slots_ns(task);
+    if (!task || slots_ns < 0 || elapsed_ns <= 0)
+        return -1;
+    return ((double)slots_ns + (task->ended_ns > 0 ? (double)task->ended_ns : 0)) / (double)elapsed_ns;
+}
+
 /* -- stored metrics */
 
 /* Converts a field to its unit: durations are nanoseconds in the struct and seconds elsewhere. */

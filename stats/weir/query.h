@@ -94,23 +94,11 @@ static inline int64_t weir_slots_ns(const weir_task_metrics *task)
     return sum;
 }
 
-/* The part of elapsed_ns in which a stage or flow node had not ended: its slots end together. */
-static inline int64_t weir_task_life_ns(const weir_task_metrics *task, int64_t elapsed_ns)
-{
-    int64_t slots_ns = weir_slots_ns(task);
-    if (slots_ns < 0 || task->ended_ns <= 0)
-        return elapsed_ns;
-    return (int64_t)((double)elapsed_ns * ((double)slots_ns / ((double)slots_ns + (double)task->ended_ns)));
-}
+/* The part of elapsed_ns in which a stage or flow node had not ended: its slots end together. All of it if task is NULL. */
+WEIR_API int64_t weir_task_life_ns(const weir_task_metrics *task, int64_t elapsed_ns);
 
 /* Its mean number of slots; negative = not known. */
-static inline double weir_num_slots(const weir_task_metrics *task, int64_t elapsed_ns)
-{
-    int64_t slots_ns = weir_slots_ns(task);
-    if (slots_ns < 0 || elapsed_ns <= 0)
-        return -1;
-    return ((double)slots_ns + (task->ended_ns > 0 ? (double)task->ended_ns : 0)) / (double)elapsed_ns;
-}
+WEIR_API double weir_num_slots(const weir_task_metrics *task, int64_t elapsed_ns);
 
 /* -- the database -- */
 
