@@ -460,16 +460,21 @@ static void put_tiles(written *to)
 }
 
 /* The sequence of a stream whose first unit has its header and a keyframe. */
-static weir_av1_sequence begin_plain(void)
+static weir_av1_sequence begin(const drawn_sequence *drawn)
 {
     weir_av1_sequence sequence = { 0 };
     written unit = { 0 };
     weir_av1_look look;
-    put_sequence(&unit, &plain);
+    put_sequence(&unit, drawn);
     put_header(&unit, FRAME, sized, &key);
     assert_true(looks_well(&sequence, &unit, &look));
     assert_int_equal(look.frames[0].writes, 255);
     return sequence;
+}
+
+static weir_av1_sequence begin_plain(void)
+{
+    return begin(&plain);
 }
 
 TEST_CASE(the_last_unit_needs_no_size)
@@ -488,15 +493,22 @@ TEST_CASE(the_last_unit_needs_no_size)
 TEST_CASE(frames_of_other_layers_than_those_of_the_operating_point_are_not_followed)
 {
     static const struct {
+        unsigned idc; /* temporal layers; 0x100 = the lowest spatial one */
         unit_kind kind;
         bool is_followed;
     } layers[] = {
-        { { .has_layers = true, .has_size = true, .temporal = 1 }, true },
-        { { .has_layers = true, .has_size = true, .temporal = 2 }, false },
-        { { .has_layers = true, .has_size = true, .spatial = 1 }, false },
+        { 0x103, { .has_layers = true, .has_size = true, .temporal = 1 }, true },
+        { 0x103, { .has_layers = true, .has_size = true, .temporal = 2 }, false },
+        { 0x103, { .has_layers = true, .has_size = true, .spatial = 1 }, false },
+        { 0x102, { .has_layers = true, .has_size = true }, false },
+        { 0x102, { .has_size = true }, true },
+        { 0x003, { .has_layers = true, .has_size = true }, false },
+        { 0, { .has_layers = true, .has_size = true, .temporal = 7 }, true },
     };
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
-        weir_av1_sequence sequence = begin_plain();
+        drawn_sequence drawn = plain;
+        drawn.idc = layers[i].idc;
+        weir_av1_sequence sequence = begin(&drawn);
         weir_av1_look look;
         written whole = { 0 }, parts = { 0 };
         put_header(&whole, FRAME, layers[i].kind, &inter);
