@@ -156,10 +156,33 @@ static uint64_t sum_at(const digest *of, int64_t pts)
     return 0;
 }
 
+/* Frames that a decoder has to decode: of the packets, and of those with a plan. */
+static void assert_numbers(const group *of, weir_av1_plan *plan)
+{
+    weir_av1_sequence all = { 0 }, needed = { 0 };
+    uint64_t num_all = 0, num_needed = 0;
+    weir_av1_look look;
+    for (size_t i = 0; i < plan->num; i++) {
+        const AVPacket *packet = of->packets[i];
+        assert_true(weir__av1_look(&all, packet->data, (size_t)packet->size, &look));
+        for (unsigned j = 0; j < look.num_frames; j++)
+            num_all += !look.frames[j].shows_slot;
+        if (weir__av1_plan_skips(plan, i))
+            continue;
+        packet = weir__av1_plan_cut(plan, i, packet);
+        assert_true(weir__av1_look(&needed, packet->data, (size_t)packet->size, &look));
+        for (unsigned j = 0; j < look.num_frames; j++)
+            num_needed += !look.frames[j].shows_slot;
+    }
+    assert_int_equal(plan->num_all, num_all);
+    assert_int_equal(plan->num_needed, num_needed);
+}
+
 /* What is wanted comes out, as of the whole group. */
 static void assert_right(const group *of, weir_av1_plan *plan, const digest *whole, const char *name)
 {
     assert_true(plan->is_on);
+    assert_numbers(of, plan);
     digest some = decode(of, plan);
     for (size_t i = 0; i < plan->num; i++) {
         if (!of->is_wanted[i])
