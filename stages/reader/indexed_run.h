@@ -14,9 +14,10 @@
  * target that is not kept. If these give way while a run decodes, or the last resort begins, they are targets as all others, and the
  * next run begins anew.
  *
- * Of AV1, frames that the run's targets do not need are cut out of its packets (av1_plan.h). Then the decoder cannot go on after the
- * run, as its slots lack frames. So where the file stays open, plans of one start together decode at most as many frames as its run
- * has; then one run decodes them all, and the next requests may go on.
+ * Of AV1, frames that the run's targets do not need are cut out of its packets (av1_plan.h), which are all read before the first is
+ * sent, if there is room for them. Then the decoder cannot go on after the run, as its slots lack frames. So where the file stays
+ * open, plans of one start together decode at most as many frames as its run has; then one run decodes them all, and the next
+ * requests may go on.
  *
  * If the file stays open, the last run of a request does not end with its last target. The decoder is not drained; it gets the
  * packets that follow, until that target comes out.
