@@ -1,6 +1,7 @@
 /*
- * Headers of AV1 frames: what is read from them is what was written. A writer that follows section 5 of the specification draws
- * sequences, frames and units at random. Held constant: what comes after the fields that are read is noise, as of real frames.
+ * Headers of AV1 frames: what is read from them is what was written, and plans are made of it. A writer that follows section 5 of
+ * the specification draws sequences, frames and units at random. Held constant: what comes after the fields that are read is noise,
+ * as of real frames.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,9 +11,11 @@
 #include "tests/test_case.h"
 
 #include <weir/clock.h>
+#include <weir/status.h>
 
 #include "common/random.h"
 #include "stages/reader/av1_frames.h"
+#include "stages/reader/av1_plan.h"
 
 enum { MAX_BYTES = 8192, NUM_SEQUENCES = 2000, NUM_UNITS_OF_TIME = 8 };
 enum { KEY = 0, INTER, INTRA_ONLY, SWITCH };
@@ -672,6 +675,116 @@ TEST_CASE(a_unit_that_is_cut_is_never_read_beyond_its_end)
                 assert_int_equal(look.units[look.num_units - 1].end, size_bytes);
         }
     }
+}
+
+/* ---- plans, of what no encoder here makes --------------------------------------------------------------------------- */
+
+enum { MAX_PACKETS = 8 };
+
+/* Of its packets, the last is wanted. */
+typedef struct group {
+    written units[MAX_PACKETS];
+    AVPacket *packets[MAX_PACKETS];
+    size_t num;
+} group;
+
+static const AVPacket *packet_at(void *self, size_t at)
+{
+    return ((group *)self)->packets[at];
+}
+
+static bool is_last(void *self, size_t at)
+{
+    return at + 1 == ((group *)self)->num;
+}
+
+static void make_plan(weir_av1_plan *plan, group *of)
+{
+    const weir_av1_run run = { 0, of->num - 1, packet_at, is_last, of };
+    for (size_t i = 0; i < of->num; i++) {
+        of->packets[i] = av_packet_alloc();
+        assert_non_null(of->packets[i]);
+        of->packets[i]->data = of->units[i].bytes;
+        of->packets[i]->size = (int)num_bytes_of(&of->units[i]);
+    }
+    assert_int_equal(weir__av1_plan_make(plan, &(AVCodecParameters){ 0 }, &run), WEIR_OK);
+}
+
+static void end_plan(weir_av1_plan *plan, group *of)
+{
+    weir__av1_plan_free(plan);
+    for (size_t i = 0; i < of->num; i++)
+        av_packet_free(&of->packets[i]);
+}
+
+static void put_first(group *of)
+{
+    put_sequence(&of->units[0], &plain);
+    put_header(&of->units[0], FRAME, sized, &key);
+    of->num = 1;
+}
+
+TEST_CASE(a_hidden_keyframe_fills_all_slots_when_it_is_shown)
+{
+    static const drawn_frame hidden = { .type = KEY, .writes = 8 }, shows = { .shows_slot = true, .slot = 3 };
+    weir_av1_plan plan = { 0 };
+    group of = { 0 };
+    put_first(&of);
+    put_header(&of.units[1], FRAME, sized, &inter);
+    put_header(&of.units[2], FRAME, sized, &hidden);
+    put_header(&of.units[2], FRAME, sized, &inter);
+    put_header(&of.units[3], FRAME_HEADER, sized, &shows);
+    put_header(&of.units[4], FRAME, sized, &inter);
+    of.num = 5;
+    make_plan(&plan, &of);
+    assert_true(plan.is_on);
+    assert_true(weir__av1_plan_skips(&plan, 1));
+    assert_false(weir__av1_plan_skips(&plan, 2));
+    assert_false(weir__av1_plan_skips(&plan, 3));
+    assert_true(weir__av1_plan_cut(&plan, 2, of.packets[2])->size < of.packets[2]->size);
+    assert_int_equal(plan.num_all, 5);
+    assert_int_equal(plan.num_needed, 3);
+    end_plan(&plan, &of);
+}
+
+/* Which slots it reads depends on what is in all of them. */
+TEST_CASE(a_frame_whose_references_are_not_named_needs_all_slots)
+{
+    static const drawn_frame unnamed = { .type = INTER, .is_shown = true, .is_short = true };
+    static const drawn_frame other = { .type = INTER, .is_shown = true, .writes = 128 };
+    weir_av1_plan plan = { 0 };
+    group of = { 0 };
+    put_first(&of);
+    put_header(&of.units[1], FRAME, sized, &other);
+    put_header(&of.units[2], FRAME, sized, &other);
+    put_header(&of.units[3], FRAME, sized, &unnamed);
+    of.num = 4;
+    make_plan(&plan, &of);
+    assert_true(weir__av1_plan_skips(&plan, 1));
+    assert_false(weir__av1_plan_skips(&plan, 2));
+    assert_int_equal(plan.num_needed, 3);
+    end_plan(&plan, &of);
+}
+
+TEST_CASE(a_packet_that_shows_no_frame_or_two_is_not_planned)
+{
+    static const drawn_frame hidden = { .type = INTER, .writes = 1 };
+    weir_av1_plan plan = { 0 };
+    group of = { 0 };
+    put_first(&of);
+    put_header(&of.units[1], FRAME, sized, &hidden);
+    of.num = 2;
+    make_plan(&plan, &of);
+    assert_false(plan.is_on);
+    end_plan(&plan, &of);
+    put_header(&of.units[1], FRAME, sized, &inter);
+    make_plan(&plan, &of);
+    assert_true(plan.is_on);
+    end_plan(&plan, &of);
+    put_header(&of.units[1], FRAME, sized, &inter);
+    make_plan(&plan, &of);
+    assert_false(plan.is_on);
+    end_plan(&plan, &of);
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)
