@@ -26,6 +26,7 @@ weir_sqlite_writer *recording_begin(const char *path, const char *node_id, int32
 static weir_lap_position place_of(const invented_lap *lap)
 {
     return (weir_lap_position){
+        .mode = lap->mode ? lap->mode : "",
         .phase = lap->phase ? lap->phase : "",
         .first_step = lap->has_steps ? lap->first_step : 0,
         .last_step = lap->has_steps ? lap->last_step : -1,

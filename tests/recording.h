@@ -21,6 +21,7 @@ typedef struct invented_lap {
     uint64_t num_tasks; /* tasks of the stage, and items of the queues; all but num_failures succeed */
     uint64_t num_failures;
     const double *times; /* run times of the successes; NULL = 0.1 each */
+    const char *mode;    /* NULL = "" */
 } invented_lap;
 
 /* Opens a writer for a run on that node and rank, which starts at `started`. */

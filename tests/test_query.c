@@ -429,7 +429,7 @@ static const char *record_steps_with_phases(void)
     static const char *const phases[] = { "startup",  "forward", "backward", "forward",
                                           "backward", "forward", "backward", "finish" };
     for (int i = 0; i < 8; i++) {
-        bool has_step = i % 2 && i < 7;
+        bool has_step = i > 0 && i < 7; /* until it ends: forward and backward */
         record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i,
                                             .phase = phases[i],
                                             .has_steps = has_step,
@@ -501,6 +501,49 @@ TEST_CASE(a_range_between_two_phases_may_come_every_time)
     window = (weir_window){ 0 };
 }
 
+/* no mode, train, train, eval, eval, train, train: the phases load and step in each, warm before them */
+static const char *record_modes(void)
+{
+    const char *path = in_folder("modes.db");
+    static const char *const modes[] = { NULL, "train", "train", "eval", "eval", "train", "train" };
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    for (int i = 0; i < 7; i++) {
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i,
+                                            .mode = modes[i],
+                                            .phase = i == 0  ? "warm"
+                                                     : i % 2 ? "load"
+                                                             : "step" });
+        record_failure(writer, 1005 + 10 * i, "x", 1);
+    }
+    recording_end(writer, 1070);
+    return path;
+}
+
+static weir_window modes(const char *from, const char *until, bool every)
+{
+    return (weir_window){ .from_mode = from, .until_mode = until, .every = every };
+}
+
+TEST_CASE(a_range_between_two_modes_goes_from_one_beginning_to_the_other)
+{
+    const char *path = record_modes();
+    assert_window(modes("train", "eval", false), WEIR_RECORD_TASK, NULL, "1020 1030 ");
+    assert_window(modes("train", "eval", true), WEIR_RECORD_TASK, NULL, "1020 1030 1060 1070 ");
+    assert_window(modes("train", "eval", true), WEIR_RECORD_FAILURE, NULL, "1015 1025 1055 1065 ");
+    assert_window(modes("eval", NULL, false), WEIR_RECORD_TASK, NULL, "1040 1050 1060 1070 ");
+    assert_window(modes(NULL, "e*", false), WEIR_RECORD_TASK, NULL, "1010 1020 1030 ");
+    assert_window(modes("train", "train", false), WEIR_RECORD_TASK, NULL, "1020 1030 1040 1050 ");
+    /* both: the phase within the mode */
+    const weir_filter filter = { .from_phase = "step", .until_phase = "load" };
+    assert_window(modes("eval", "train", false), WEIR_RECORD_TASK, &filter, "1050 ");
+    assert_window(modes("train", "eval", true), WEIR_RECORD_TASK, &filter, "1030 1070 ");
+    window = (weir_window){ 0 };
+    weir_reader *reader = open_reader(path);
+    weir_window both = { .part = WEIR_PART_AFTER_STEPS, .until_mode = "eval" };
+    assert_int_equal(weir_reader_set_window(reader, &both, NULL), WEIR_EINVAL);
+    weir_reader_close(reader);
+}
+
 TEST_CASE(positions_are_steps_and_phases_within_them)
 {
     const char *path = record_steps_with_phases();
@@ -524,8 +567,8 @@ TEST_CASE(parts_are_before_the_first_step_and_after_the_last)
     const char *path = record_steps_with_phases();
     assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 ");
     assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_SPAN, NULL, "1010 ");
-    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "1070 1080 ");
-    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_FAILURE, NULL, "1065 1075 ");
+    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "1080 ");
+    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_FAILURE, NULL, "1075 ");
     path = record_four_laps();
     assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 1020 1030 1040 ");
     assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "");
@@ -948,11 +991,60 @@ TEST_CASE(job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called)
     static const char *const phases[] = { NULL, "startup", "train", "eval", "train", "finish" };
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     for (int i = 0; i < 6; i++)
-        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .phase = phases[i] });
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .phase = phases[i], .has_steps = i >= 2 && i < 5 });
     recording_end(writer, 1060);
     assert_string_equal(groups_by(path, NULL, WEIR_BY_JOB_PHASE), "0||startup|0|2 0||loop|0|3 0||finish|0|1 ");
     assert_string_equal(groups_by(path, NULL, WEIR_BY_PHASE),
                         "0||startup|0|2 0||train|0|2 0||eval|0|1 0||finish|0|1 ");
+}
+
+/* From the last lap with a step on, or without steps, with an item; whatever their phases are. */
+TEST_CASE(without_own_phases_the_loop_goes_from_the_first_step_or_item_to_the_last)
+{
+    const char *path = record_steps_with_phases(); /* of a program with phases of its own */
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_JOB_PHASE), "0||startup|0|1 0||loop|0|6 0||finish|0|1 ");
+    execute(path, "UPDATE task_stats SET phase = ''; UPDATE queue_stats SET phase = ''");
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_JOB_PHASE), "0||startup|0|1 0||loop|0|6 0||finish|0|1 ");
+    path = in_folder("items.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    for (int i = 0; i < 7; i++) /* the last lap of the loop has none; a queue in front has some in each lap */
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = i == 2 || i == 4 });
+    recording_end(writer, 1070);
+    execute(path, "UPDATE queue_stats SET num_items = 9 WHERE name <> '0:2:sink_queue'");
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_JOB_PHASE), "0||startup|0|2 0||loop|0|3 0||finish|0|2 ");
+    execute(path, "UPDATE queue_stats SET num_items = 0 WHERE name = '0:2:sink_queue'"); /* nothing came out */
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_JOB_PHASE), "0||startup|0|7 ");
+    execute(path, "DELETE FROM stage");
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_JOB_PHASE), "0|||0|7 ");
+}
+
+/* A mode, and "|mode" of each group. */
+static const char *modes_by(const char *path, uint32_t by)
+{
+    static char text[1000];
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    read_totals(reader, NULL, by, &totals);
+    size_t length = 0;
+    for (size_t i = 0; i < totals.of[WEIR_SUBJECT_STAGE].count; i++) {
+        const weir_group_key *key = &totals.of[WEIR_SUBJECT_STAGE].all[i].key;
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s|%s|%d ", key->mode, key->phase,
+                                   (int)key->num_laps);
+    }
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+    return text;
+}
+
+TEST_CASE(groups_are_by_transition_between_modes)
+{
+    const char *path = record_modes();
+    assert_string_equal(modes_by(path, WEIR_BY_MODE_TRANSITION),
+                        "start > ||1 start > train||2 train > eval||2 eval > train||2 ");
+    assert_string_equal(modes_by(path, WEIR_BY_MODE_TRANSITION | WEIR_BY_TRANSITION),
+                        "start > |start > warm|1 start > train|warm > load|1 start > train|load > step|1 "
+                        "train > eval|load > step|1 train > eval|step > load|1 "
+                        "eval > train|load > step|1 eval > train|step > load|1 ");
 }
 
 TEST_CASE(groups_say_what_they_cover)

@@ -309,7 +309,8 @@ TEST_CASE(query_adds_up_by_what_it_is_told)
     assert_json("$[1].last_step", "19");
     expect("weir query job.db --by job-phase --json", DONE);
     assert_json("$[1].phase", "loop");
-    assert_json("$[1].share", "0.75");
+    assert_json("$[1].share", "0.5");
+    assert_json("$[2].phase", "finish"); /* the evaluation follows the last step */
     expect("weir query job.db --by step --step-bin 10 --json", DONE);
     assert_json("$[1].first_step", "10");
     expect("weir query job.db --by time --bin 20s", DONE);
@@ -398,6 +399,8 @@ TEST_CASE(query_refuses_what_does_not_go_together)
     static const char *const lines[] = {
         "--by lap,run",
         "--by phase,job-phase",
+        "--by mode,mode-transition",
+        "--part after-steps --until-mode eval",
         "--by stage,queue",
         "--by stage --queues",
         "--list runs --by run",
@@ -923,7 +926,7 @@ TEST_CASE(what_is_no_database_is_refused_by_every_subcommand)
 
 TEST_CASE(what_is_damaged_is_told_with_what_helps)
 {
-    execute(in_folder("lacking.db"), "PRAGMA application_id = 2003134834; PRAGMA user_version = 5;"
+    execute(in_folder("lacking.db"), "PRAGMA application_id = 2003134834; PRAGMA user_version = 6;"
                                      "CREATE TABLE run (run_id)");
     expect("weir summary lacking.db", FAILED);
     assert_has(err, "no such column");
@@ -1503,9 +1506,9 @@ TEST_CASE(wrong_options_are_refused_with_their_name)
         { "summary job.db --rank one", "--rank: \"one\" is not" },
         { "summary job.db --json=yes", "takes no value" },
         { "summary job.db --json --csv", "--csv: not with --json" },
-        { "query job.db --from yesterday", "a time is selected with --since, a phase with --from-phase" },
+        { "query job.db --from yesterday", "a phase with --from-phase, a mode with --from-mode" },
         { "query job.db --list runs --by lap", "--list: not with --by" },
-        { "query job.db --every-time", "--every-time: only with --from-phase" },
+        { "query job.db --every-time", "--every-time: only with --from-phase or --from-mode" },
         { "failures job.db --null", "--null: only with --list" },
         { "failures job.db --list --null --json", "--list: not with --json" },
         { "trace job.db -o x.json --top 3", "--output: not with --top" },
@@ -2070,6 +2073,49 @@ TEST_CASE(a_writer_of_spdl_can_use_our_database)
     expect("weir query ours.db --run 3 --list events --json", DONE);
     assert_json("$[0].name", "checkpoint");
     expect("weir check ours.db", DONE);
+}
+
+static void report_as_spdl(const char *path, const char *events)
+{
+    char sql[300];
+    snprintf(sql, sizeof sql, "INSERT INTO event_stats (timestamp, event_name) VALUES %s", events);
+    execute(path, sql);
+}
+
+/* Those that come when no run is open are a run of their own; the default is still the run that has laps. */
+TEST_CASE(events_of_spdls_writer_belong_to_the_run_that_is_open)
+{
+    const char *path = in_folder("events.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    report_as_spdl(path, "(1005, 'gc_start')");
+    recording_end(writer, 1020);
+    report_as_spdl(path, "(1006, 'gc_stop'), (1021, 'after'), (1022, 'later')");
+    expect("weir query events.db --list events --json", DONE);
+    assert_json("$[0].name", "gc_start");
+    assert_json("$[1].name", "gc_stop");
+    assert_json("$[2].name", "null");
+    expect("weir query events.db --list events --run all --csv | tail -n +2 | wc -l", DONE);
+    assert_string_equal(out, "4\n");
+    expect("weir query events.db --list runs --csv | grep -c SPDL", DONE);
+    assert_string_equal(out, "1\n");
+    expect("weir check events.db", DONE);
+}
+
+/* SPDL 0.8 calls the queue behind a stage as the stage. */
+TEST_CASE(compare_pairs_queues_of_spdl_with_ours)
+{
+    const char *path = in_folder("theirs.db");
+    make_spdl(path);
+    execute(path, "UPDATE queue_stats SET name = '0:1:decode[4]'");
+    expect("weir compare job.db theirs.db --all --json", DONE);
+    char *both =
+        in_output("SELECT count(*) FROM json_each(json_extract(?1, '$.metrics')) m WHERE m.value ->> 'name' ="
+                  " '0:1:decode_queue' AND m.value ->> 'metric' = 'items_per_s' AND m.value ->> 'a' > 0 AND"
+                  " m.value ->> 'b' > 0");
+    assert_string_equal(both, "1");
+    free(both);
 }
 
 TEST_CASE(databases_of_spdl_are_read_and_said_to_lack_something)

@@ -157,8 +157,10 @@ static int select_run(sqlite3 *db, int64_t run_id, sqlite3_stmt **row)
 {
     *row = NULL; /* merged runs are numbered in the order of merging, not of their starts */
     char *columns = weir__record_expressions(WEIR_RECORD_RUN);
-    char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE ?1 IN (t.run_id, -1) ORDER BY t.started DESC,"
-                                " t.run_id DESC LIMIT 1",
+    char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE ?1 IN (t.run_id, -1) ORDER BY t.ended IS NULL"
+                                " OR EXISTS (SELECT 1 FROM queue_stats q WHERE q.run_id = t.run_id)"
+                                " OR EXISTS (SELECT 1 FROM task_stats s WHERE s.run_id = t.run_id) DESC,"
+                                " t.started DESC, t.run_id DESC LIMIT 1",
                                 columns ? columns : "no_such_column");
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, row, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)

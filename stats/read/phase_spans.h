@@ -5,10 +5,8 @@
 #include "stats/schema/lap_tables.h"
 
 /* The laps of one queue of each run: all queues have the same laps. */
-#define WEIR_LAP_COLUMNS_AND(mode) \
-    "t.run_id, t.id, t.timestamp, t.elapsed, t.first_step, t.last_step, " mode " AS mode, " WEIR_PHASE_OF_LAP \
-    " AS phase"
-#define WEIR_LAP_COLUMNS       WEIR_LAP_COLUMNS_AND("''")
+#define WEIR_LAP_COLUMNS(mode, phase) \
+    "t.run_id, t.id, t.timestamp, t.elapsed, t.first_step, t.last_step, " mode " AS mode, " phase " AS phase"
 #define WEIR_QUEUE_OF(run)     "(SELECT q.name FROM queue_stats q WHERE q.run_id = " run ".run_id ORDER BY q.id LIMIT 1)"
 #define WEIR_LAPS_OF_ONE_QUEUE "(t.run_id, t.name) IN (SELECT r.run_id, " WEIR_QUEUE_OF("r") " FROM run r)"
 
@@ -17,11 +15,10 @@
 #define WEIR_GAP_OF(elapsed) "min(max(0.001, 0.5 * " elapsed "), 0.25)"
 
 /* What a span begins with. */
-#define WEIR_WITH_A_PHASE "lag(phase) OVER before IS NOT phase"
-#define WEIR_WITH_A_PHASE_OR_GAP \
-    WEIR_WITH_A_PHASE \
-    " OR lag(mode) OVER before IS NOT mode OR timestamp - elapsed - lag(timestamp) OVER before >= " WEIR_GAP_OF( \
-        "max(elapsed, lag(elapsed) OVER before)")
+#define WEIR_WITH_A_PLACE "lag(phase) OVER before IS NOT phase OR lag(mode) OVER before IS NOT mode"
+#define WEIR_WITH_A_PLACE_OR_GAP \
+    WEIR_WITH_A_PLACE \
+    " OR timestamp - elapsed - lag(timestamp) OVER before >= " WEIR_GAP_OF("max(elapsed, lag(elapsed) OVER before)")
 #define WEIR_WITH_EACH_LAP "1"
 
 /* A table `span` from a table `lap`: "begun AS …, numbered AS …, span AS …" */

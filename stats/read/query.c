@@ -100,7 +100,7 @@ static const weir_sql_selection phases = {
     .table = "queue_stats",
     .begin = "lap AS (",
     .condition = "AND " WEIR_LAPS_OF_ONE_QUEUE,
-    .end = "), " WEIR_SPANS(WEIR_WITH_A_PHASE_OR_GAP) " SELECT * FROM span ORDER BY run_id, number LIMIT"
+    .end = "), " WEIR_SPANS(WEIR_WITH_A_PLACE_OR_GAP) " SELECT * FROM span ORDER BY run_id, number LIMIT"
                                                       " CASE :limit WHEN 0 THEN -1 ELSE :limit END",
 };
 
@@ -138,7 +138,7 @@ static int begin_query(weir_query *query, const weir_filter *filter, weir_error 
     weir_sql_selection selection = phases;
     laps.name = NULL;
     laps.after_id = 0;
-    selection.columns = WEIR_LAP_COLUMNS_AND("t.mode");
+    selection.columns = WEIR_LAP_COLUMNS("t.mode", WEIR_PHASE_OF_LAP);
     return weir__select(query->reader, &selection, &laps, &query->statement, error);
 }
 

@@ -78,12 +78,13 @@ static bool has_windows(const selecting *s)
 {
     const weir_window *window = &s->reader->window;
     return s->selection->kind <= WEIR_ROWS_POINTS &&
-           (s->filter->from_phase || s->filter->until_phase || window->by_step || window->part);
+           (s->filter->from_phase || s->filter->until_phase || window->from_mode || window->until_mode ||
+            window->by_step || window->part);
 }
 
 /*
  * The laps in the windows of their runs, a table in_window(id). A window is open from the first span that opens it up to
- * the next span that ends it. `step` is the last step that was marked when the span ended.
+ * the next span that ends it. Spans have the mode and the phase only if the window asks for them. `step` is the last step that was marked when the span ended.
  */
 #define WITH_STEPS \
     ", stepped AS (SELECT *, last_step >= first_step AND last_step IS NOT lag(last_step) OVER (PARTITION BY run_id " \
@@ -93,13 +94,15 @@ static bool has_windows(const selecting *s)
     " marked AS (SELECT *, CASE WHEN marks THEN first_value(last_step) OVER (PARTITION BY run_id, marks ORDER BY " \
     "number)" \
     " END AS step FROM counted), "
+#define HAS_END "(:until_phase IS NOT NULL OR :until_mode IS NOT NULL)"
 #define ENDS \
-    "coalesce(CASE WHEN :until_phase IS NOT NULL THEN weir_glob(:until_phase, phase) AND (NOT :by_step OR step >= " \
-    ":until_step)" \
+    "coalesce(CASE WHEN " HAS_END " THEN (:until_phase IS NULL OR weir_glob(:until_phase, phase)) AND" \
+    " (:until_mode IS NULL OR weir_glob(:until_mode, mode)) AND (NOT :by_step OR step >= :until_step)" \
     " ELSE :by_step AND iif(last_step >= first_step, first_step, step) > :until_step END, 0)"
 #define OPENS \
-    "coalesce((:from_phase IS NULL OR weir_glob(:from_phase, phase)) AND (NOT :by_step OR step >= :from_step), 0)" \
-    " AND (:until_phase IS NOT NULL OR NOT " ENDS ")"
+    "coalesce((:from_phase IS NULL OR weir_glob(:from_phase, phase)) AND (:from_mode IS NULL OR" \
+    " weir_glob(:from_mode, mode)) AND (NOT :by_step OR step >= :from_step), 0)" \
+    " AND (" HAS_END " OR NOT " ENDS ")"
 #define COUNT_ENDS "sum(" ENDS ") OVER (PARTITION BY run_id ORDER BY number) AS num_ends"
 #define FROM_MARKS \
     WITH_STEPS \
@@ -108,30 +111,35 @@ static bool has_windows(const selecting *s)
     " min(iif(opens, num_ends, NULL)) OVER (PARTITION BY run_id) AS first_part FROM part)," \
     " chosen AS (SELECT run_id, number FROM open WHERE is_open AND (:every OR num_ends = first_part))"
 
-static const char from_start[] = WEIR_SPANS(WEIR_WITH_A_PHASE_OR_GAP) WITH_STEPS
+static const char from_start[] = WEIR_SPANS(WEIR_WITH_A_PLACE_OR_GAP) WITH_STEPS
     "part AS (SELECT *, " COUNT_ENDS " FROM marked), chosen AS (SELECT run_id, number FROM part WHERE num_ends = 0)";
-static const char from_phase[] = WEIR_SPANS(WEIR_WITH_A_PHASE_OR_GAP) FROM_MARKS;
+static const char from_place[] = WEIR_SPANS(WEIR_WITH_A_PLACE_OR_GAP) FROM_MARKS;
 static const char from_step[] = WEIR_SPANS(WEIR_WITH_EACH_LAP) FROM_MARKS;
 static const char before_steps[] =
     WEIR_SPANS(WEIR_WITH_EACH_LAP) WITH_STEPS "chosen AS (SELECT run_id, number FROM marked WHERE marks = 0)";
-static const char after_steps[] = WEIR_SPANS(WEIR_WITH_EACH_LAP) WITH_STEPS
-    "part AS (SELECT *, max(marks) OVER (PARTITION BY run_id) AS all_marks FROM marked),"
-    " chosen AS (SELECT run_id, number FROM part WHERE marks = all_marks AND marks AND NOT begins_step)";
+static const char after_steps[] = WEIR_SPANS(
+    WEIR_WITH_EACH_LAP) ", part AS (SELECT *, max(iif(last_step >= first_step, number, NULL)) OVER (PARTITION BY "
+                        "run_id) AS last_with_step"
+                        " FROM span), chosen AS (SELECT run_id, number FROM part WHERE number > last_with_step)";
 
 static void put_windows(selecting *s)
 {
     const weir_window *window = &s->reader->window;
-    sqlite3_str_appendall(s->sql, "in_window AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS
-                                  " FROM queue_stats t WHERE " WEIR_LAPS_OF_ONE_QUEUE);
+    const bool by_phase = s->filter->from_phase || s->filter->until_phase;
+    const bool by_mode = window->from_mode || window->until_mode;
+    sqlite3_str_appendf(s->sql,
+                        "in_window AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS(
+                            "%s", "%s") " FROM queue_stats t WHERE " WEIR_LAPS_OF_ONE_QUEUE,
+                        by_mode ? "t.mode" : "''", by_phase ? WEIR_PHASE_OF_LAP : "''");
     put_run_condition(s);
     sqlite3_str_appendf(s->sql,
                         "), %s SELECT n.id FROM numbered n JOIN chosen c ON c.run_id = n.run_id AND"
                         " c.number = n.number)",
-                        window->part == WEIR_PART_BEFORE_STEPS  ? before_steps
-                        : window->part == WEIR_PART_AFTER_STEPS ? after_steps
-                        : window->by_step                       ? from_step
-                        : s->filter->from_phase                 ? from_phase
-                                                                : from_start);
+                        window->part == WEIR_PART_BEFORE_STEPS       ? before_steps
+                        : window->part == WEIR_PART_AFTER_STEPS      ? after_steps
+                        : window->by_step                            ? from_step
+                        : s->filter->from_phase || window->from_mode ? from_place
+                                                                     : from_start);
 }
 
 /* The lap of the same run in which a row lies, or ends; through the index by name and time. */
@@ -250,7 +258,8 @@ static int bind_values(sqlite3_stmt *statement, const selecting *s)
         const char *name, *text;
     } texts[] = { { ":node", filter->node_id },          { ":name", filter->name },
                   { ":phase", filter->phase },           { ":mode", filter->mode },
-                  { ":from_phase", filter->from_phase }, { ":until_phase", filter->until_phase } };
+                  { ":from_phase", filter->from_phase }, { ":until_phase", filter->until_phase },
+                  { ":from_mode", window->from_mode },   { ":until_mode", window->until_mode } };
     const struct {
         const char *name;
         double time;
@@ -275,7 +284,8 @@ int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window,
     int status = weir_struct_copy(&copy, sizeof copy, window, window_size, "weir_window", error);
     if (status == WEIR_OK && !reader)
         status = weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS || (copy.part && (copy.every || copy.by_step)) ||
+    if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS ||
+                              (copy.part && (copy.every || copy.by_step || copy.from_mode || copy.until_mode)) ||
                               (copy.by_step && copy.from_step > copy.until_step)))
         status = weir_error_set(error, WEIR_EINVAL, 0, "a window needs a part of a run, or steps in their order");
     if (status == WEIR_OK)

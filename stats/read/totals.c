@@ -21,20 +21,41 @@ enum { MAX_GROUPS = 100000 };
 
 /* -- the statement */
 
+/* By the ends of the laps that begin and end the loop of the run. */
 #define JOB_PHASE_OF_LAP \
-    "CASE WHEN " WEIR_PHASE_OF_LAP " IN ('', 'startup', 'finish') THEN " WEIR_PHASE_OF_LAP " ELSE 'loop' END"
+    "coalesce((SELECT CASE WHEN j.first IS NULL OR t.timestamp < j.first - 1e-6 THEN 'startup'" \
+    " WHEN t.timestamp > j.last + 1e-6 THEN 'finish' ELSE 'loop' END FROM job_loop j WHERE j.run_id = t.run_id), " \
+    "'')"
 /* The first one that ends with the lap or later, or the last one: laps of SPDL's stages do not end with those of queues. */
-#define TRANSITION_OF_LAP \
-    "coalesce((SELECT x.text FROM transition x WHERE x.run_id = t.run_id AND x.end >= t.timestamp - 1e-6" \
-    " ORDER BY x.end LIMIT 1), (SELECT x.text FROM transition x WHERE x.run_id = t.run_id ORDER BY x.end DESC " \
-    "LIMIT 1), '')"
+#define TRANSITION_OF_LAP(of) \
+    "coalesce((SELECT x.text FROM " of "_transition x WHERE x.run_id = t.run_id AND x.end >= t.timestamp - 1e-6" \
+    " ORDER BY x.end LIMIT 1), (SELECT x.text FROM " of "_transition x WHERE x.run_id = t.run_id" \
+    " ORDER BY x.end DESC LIMIT 1), '')"
 
-/* A phase that goes on after a gap keeps its transition. */
-#define WITH_TRANSITIONS \
-    "transition AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS " FROM queue_stats t WHERE t.run_id IN" \
-    " (SELECT r.run_id FROM run r WHERE :run = 0 OR r.run_id = :run) AND " WEIR_LAPS_OF_ONE_QUEUE "), " WEIR_SPANS( \
-        WEIR_WITH_A_PHASE) " SELECT run_id, end, coalesce(lag(phase) OVER before, 'start') || ' > ' || phase AS" \
-                           " text FROM span WINDOW before AS (PARTITION BY run_id ORDER BY number))"
+#define SELECTED_RUNS "(SELECT r.run_id FROM run r WHERE :run = 0 OR r.run_id = :run)"
+
+/* A phase or mode that goes on after a gap keeps its transition. */
+#define WITH_TRANSITIONS(of, columns) \
+    of "_transition AS MATERIALIZED (WITH lap AS (SELECT " columns " FROM queue_stats t WHERE t.run_id IN" \
+       " " SELECTED_RUNS " AND " WEIR_LAPS_OF_ONE_QUEUE "), " WEIR_SPANS( \
+           WEIR_WITH_A_PLACE) " SELECT run_id, end, coalesce(nullif(lag(" of \
+                              ") OVER before, ''), 'start') || ' > ' || " of \
+                              " AS text FROM span WINDOW before AS (PARTITION BY run_id ORDER BY number)), "
+static const char with_phase_transitions[] = WITH_TRANSITIONS("phase", WEIR_LAP_COLUMNS("''", WEIR_PHASE_OF_LAP));
+static const char with_mode_transitions[] = WITH_TRANSITIONS("mode", WEIR_LAP_COLUMNS("t.mode", "''"));
+
+/* The first and the last lap of a run that have a step, or without steps, in which a sink got an item. */
+#define SINK_QUEUES "(SELECT s.run_id, s.name || '_queue' FROM stage s WHERE s.kind = 'sink')"
+static const char with_job_loops[] =
+    "job_loop AS MATERIALIZED (SELECT run_id, iif(max(has_step), min(iif(has_step, timestamp, NULL)), "
+    "min(iif(has_item,"
+    " timestamp, NULL))) AS first, iif(max(has_step), max(iif(has_step, timestamp, NULL)), max(iif(has_item, "
+    "timestamp,"
+    " NULL))) AS last FROM (SELECT t.run_id, t.timestamp, coalesce(t.last_step >= t.first_step, 0) AS has_step,"
+    " t.num_items > 0 AND (t.run_id, t.name) IN " SINK_QUEUES " AS has_item FROM queue_stats t WHERE t.run_id IN"
+    " " SELECTED_RUNS
+    ") GROUP BY run_id HAVING max(has_step) OR run_id IN (SELECT s.run_id FROM stage s WHERE s.kind ="
+    " 'sink')), ";
 
 #define WITH_STEPS " AND t.last_step >= t.first_step "
 #define ONE_QUEUE  " AND " WEIR_LAPS_OF_ONE_QUEUE " "
@@ -76,6 +97,7 @@ static char *end_of_sums(const summing *s)
 {
     const bool by_lap = is_by(s, WEIR_BY_LAP), has_kind = weir_subject_has_kinds(s->subject);
     const bool by_phase = is_by(s, WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION);
+    const bool by_mode = is_by(s, WEIR_BY_MODE | WEIR_BY_MODE_TRANSITION);
     const struct {
         bool is_key;
         const char *key, *order;
@@ -85,7 +107,7 @@ static char *end_of_sums(const summing *s)
         { !by_lap && is_by(s, WEIR_BY_NODE), "key_node", "key_node" },
         { !by_lap && is_by(s, WEIR_BY_TIME), "key_time", "key_time" },
         { !by_lap && is_by(s, WEIR_BY_STEP), "key_step", "key_step" },
-        { !by_lap && is_by(s, WEIR_BY_MODE), "key_mode", "min(id) OVER (PARTITION BY key_mode)" },
+        { !by_lap && by_mode, "key_mode", "min(id) OVER (PARTITION BY key_mode)" },
         { !by_lap && by_phase, "key_phase", "min(id) OVER (PARTITION BY key_phase)" },
         { !by_lap && is_by(s, WEIR_BY_NAME), "key_name",
           "CAST(key_name AS INTEGER)%s, CAST(substr(key_name, instr(key_name, ':') + 1) AS INTEGER)%s, "
@@ -133,16 +155,21 @@ static char *more_columns(const summing *s)
 static int select_sums(const summing *s, sqlite3_stmt **rows)
 {
     char *more = more_columns(s), *end = end_of_sums(s);
+    char *begin = sqlite3_mprintf("%s%s%ssums AS (", is_by(s, WEIR_BY_TRANSITION) ? with_phase_transitions : "",
+                                  is_by(s, WEIR_BY_MODE_TRANSITION) ? with_mode_transitions : "",
+                                  is_by(s, WEIR_BY_JOB_PHASE) ? with_job_loops : "");
     const weir_lap_group group = {
         .keys = { .run = is_by(s, WEIR_BY_RUN | WEIR_BY_LAP) ? "t.run_id" : "0",
                   .name = is_by(s, WEIR_BY_NAME | WEIR_BY_LAP) ? "t.name" : "''",
-                  .phase = is_by(s, WEIR_BY_TRANSITION)            ? TRANSITION_OF_LAP
+                  .phase = is_by(s, WEIR_BY_TRANSITION)            ? TRANSITION_OF_LAP("phase")
                            : is_by(s, WEIR_BY_JOB_PHASE)           ? JOB_PHASE_OF_LAP
                            : is_by(s, WEIR_BY_PHASE | WEIR_BY_LAP) ? WEIR_PHASE_OF_LAP
                                                                    : "''",
-                  .mode = is_by(s, WEIR_BY_MODE | WEIR_BY_LAP) ? "t.mode" : "''" },
+                  .mode = is_by(s, WEIR_BY_MODE_TRANSITION)      ? TRANSITION_OF_LAP("mode")
+                          : is_by(s, WEIR_BY_MODE | WEIR_BY_LAP) ? "t.mode"
+                                                                 : "''" },
         .columns = more,
-        .begin = is_by(s, WEIR_BY_TRANSITION) ? WITH_TRANSITIONS ", sums AS (" : "sums AS (",
+        .begin = begin,
         .condition = is_by(s, WEIR_BY_STEP) ? s->is_clock ? WITH_STEPS ONE_QUEUE : WITH_STEPS
                      : s->is_clock          ? ONE_QUEUE
                                             : "",
@@ -150,12 +177,13 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
     };
     int status = WEIR_OK;
     *rows = NULL;
-    if (more && end)
+    if (more && end && begin)
         status = weir__lap_select(s->reader, s->subject, s->filter, &group, rows, s->error);
     else
         status = weir__reader_out_of_memory(s->error);
     sqlite3_free(more);
     sqlite3_free(end);
+    sqlite3_free(begin);
     return status;
 }
 

@@ -217,10 +217,10 @@ static int complete_database(sqlite3 *db, const identity *found)
     if (code == SQLITE_OK && missing)
         code = sqlite3_exec(db, missing, NULL, NULL, NULL);
     sqlite3_free(missing);
-    if (code == SQLITE_OK && is_empty(found))
-        code = sqlite3_exec(db, weir__schema_foreign, NULL, NULL, NULL);
-    for (size_t i = 0; weir__schema_views[i] && is_empty(found) && code == SQLITE_OK; i++)
-        code = sqlite3_exec(db, weir__schema_views[i], NULL, NULL, NULL);
+    const char *const *const more[] = { weir__schema_foreign, weir__schema_views };
+    for (size_t i = 0; i < 2 && is_empty(found); i++)
+        for (const char *const *one = more[i]; *one && code == SQLITE_OK; one++)
+            code = sqlite3_exec(db, *one, NULL, NULL, NULL);
     return code;
 }
 

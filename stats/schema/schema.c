@@ -27,17 +27,18 @@
 
 #define IDENTITY \
     "PRAGMA application_id = 2003134834;" \
-    "PRAGMA user_version = 5;"
+    "PRAGMA user_version = 6;"
 
-_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5, "IDENTITY says the same");
+_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 6, "IDENTITY says the same");
 
 const char weir__schema_create[] = RUN IDENTITY;
 
+/* A row of SPDL's writer has no run: the first one makes it, and each extends it. */
 #define FOREIGN_RUN "(SELECT run_id FROM run WHERE version = 'SPDL' AND pid = 0)"
 
-/* A row of SPDL's writer has no run: the first one makes it, and each extends it. */
-#define FOREIGN(table, start, columns) \
-    "CREATE TRIGGER IF NOT EXISTS " table "_foreign AFTER INSERT ON " table " WHEN NEW.run_id = 0 BEGIN" \
+#define FOREIGN(table, condition, start, columns) \
+    "CREATE TRIGGER IF NOT EXISTS " table "_foreign AFTER INSERT ON " table " WHEN NEW.run_id = 0" condition \
+    " BEGIN" \
     " INSERT INTO run (node_id, rank, pid, started, ended, status, command, version, world)" \
     " SELECT '', 0, 0, " start ", NEW.timestamp, 0, '', 'SPDL', 0 WHERE NOT EXISTS " FOREIGN_RUN ";" \
     " UPDATE run SET started = min(started, " start "), ended = max(ended, NEW.timestamp)" \
@@ -52,25 +53,37 @@ const char weir__schema_create[] = RUN IDENTITY;
     "NEW.timestamp - (SELECT max(l.timestamp) FROM task_stats l WHERE l.name = NEW.name AND l.timestamp < " \
     "NEW.timestamp AND l.run_id = " FOREIGN_RUN ")"
 
-#define FOREIGN_EVENTS FOREIGN("event_stats", "NEW.timestamp", "")
+/* An event that SPDL's writer reports while a run of ours goes on belongs to that one; if there are several, to the latest. */
+#define OPEN_RUN \
+    "(SELECT run_id FROM run WHERE version <> 'SPDL' AND threads IS NOT NULL AND started <= NEW.timestamp" \
+    " AND (ended IS NULL OR ended >= NEW.timestamp) ORDER BY started DESC, run_id DESC LIMIT 1)"
+#define EVENTS_OF_RUNS \
+    "CREATE TRIGGER IF NOT EXISTS event_stats_of_run AFTER INSERT ON event_stats WHEN NEW.run_id = 0 AND " \
+    "EXISTS " OPEN_RUN " BEGIN UPDATE event_stats SET run_id = " OPEN_RUN " WHERE id = NEW.id; END;"
+
+#define FOREIGN_EVENTS FOREIGN("event_stats", " AND NOT EXISTS " OPEN_RUN, "NEW.timestamp", "")
 #define FOREIGN_QUEUES \
-    FOREIGN("queue_stats", "NEW.timestamp - NEW.elapsed", \
+    FOREIGN("queue_stats", "", "NEW.timestamp - NEW.elapsed", \
             "num_put = NEW.num_items, put_time = NEW.ave_put_time * NEW.num_items, capacity = 0, num_joined = 1," \
             " get_time = NEW.ave_get_time * NEW.num_items, occupied_time = NEW.occupancy_rate * NEW.elapsed, ")
 #define FOREIGN_TASKS \
-    FOREIGN("task_stats", "NEW.timestamp", \
+    FOREIGN("task_stats", "", "NEW.timestamp", \
             "success_time = NEW.ave_time * (NEW.num_tasks - NEW.num_failures), num_joined = 1," \
             " elapsed = coalesce(min(" FOREIGN_GAP ", " FOREIGN_LONGEST "), " FOREIGN_LONGEST ", " FOREIGN_GAP \
             ", 0), ")
 
 /* spdl_views.c derives the same columns of SPDL's own databases. The first laps of tasks may come before those of queues,
    which tell their length. */
-const char weir__schema_foreign[] = FOREIGN_EVENTS
-    " END;" FOREIGN_QUEUES " UPDATE task_stats SET elapsed = " FOREIGN_LONGEST " WHERE run_id = " FOREIGN_RUN
-    " AND (elapsed = 0 OR elapsed > " FOREIGN_LONGEST
-    ") AND id > (SELECT max(id) FROM task_stats) - 100; END;" FOREIGN_TASKS
-    " INSERT OR IGNORE INTO stage (run_id, name, kind) SELECT run_id, NEW.name, 'stage' FROM task_stats"
-    " WHERE id = NEW.id; END;";
+const char *const weir__schema_foreign[] = {
+    EVENTS_OF_RUNS,
+    FOREIGN_EVENTS " END;",
+    FOREIGN_QUEUES " UPDATE task_stats SET elapsed = " FOREIGN_LONGEST " WHERE run_id = " FOREIGN_RUN
+                   " AND (elapsed = 0 OR elapsed > " FOREIGN_LONGEST
+                   ") AND id > (SELECT max(id) FROM task_stats) - 100; END;",
+    FOREIGN_TASKS " INSERT OR IGNORE INTO stage (run_id, name, kind) SELECT run_id, NEW.name, 'stage' FROM task_stats"
+                  " WHERE id = NEW.id; END;",
+    NULL,
+};
 
 /* ---- views: rates and shares in plain SQL, for programs without weir's functions --------------------------------- */
 

@@ -6,7 +6,7 @@
 #define STATS_SCHEMA_SCHEMA_H
 
 enum {
-    WEIR_SCHEMA_VERSION = 5,              /* older ones are not read */
+    WEIR_SCHEMA_VERSION = 6,              /* older ones are not read */
     WEIR_SCHEMA_SPDL = 1000,              /* a database recorded by SPDL, which is only read */
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };
@@ -18,7 +18,7 @@ enum {
 extern const char weir__schema_create[];
 
 /* Triggers that give such a row a run and our columns. All its rows are one run, with the version "SPDL". */
-extern const char weir__schema_foreign[];
+extern const char *const weir__schema_foreign[];
 
 /* Views of each lap and of each run, with rates and shares; docs/sql.md describes them. NULL ends the list. */
 extern const char *const weir__schema_views[];

@@ -135,7 +135,8 @@ WEIR_API const char *weir_reader_sql(const weir_reader *reader);
 /* -- which records -- */
 
 #define WEIR_ALL_RUNS INT64_C(0)
-#define WEIR_LAST_RUN INT64_C(-1) /* the one that started last */
+#define WEIR_LAST_RUN \
+    INT64_C(-1) /* the one that started last of those that have laps, or have not ended; or of all */
 
 /*
  * A zeroed struct selects everything, in the order of time. A record must match all conditions. If a kind of record
@@ -178,7 +179,7 @@ WEIR_API bool weir_name_matches(const char *pattern, const char *name);
 typedef enum weir_run_part {
     WEIR_PART_ALL = 0,
     WEIR_PART_BEFORE_STEPS, /* before the first step was marked */
-    WEIR_PART_AFTER_STEPS,  /* after the lap in which the last step was marked */
+    WEIR_PART_AFTER_STEPS,  /* after the last lap that has a step; a step that no mark ends lasts to the end */
 } weir_run_part;
 
 /*
@@ -192,6 +193,9 @@ typedef struct weir_window {
                      that was marked */
     int64_t from_step, until_step;
     weir_run_part part; /* not together with the others */
+    /* globs of modes, as weir_filter.from_phase and until_phase are of phases (NULL = any). With both, the mode and the phase
+       must match. The strings must live as long as the window is set */
+    const char *from_mode, *until_mode;
 } weir_window;
 
 WEIR_API int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window, size_t window_size,
@@ -496,12 +500,15 @@ typedef enum weir_group_by {
     WEIR_BY_RUN = 2,
     WEIR_BY_NODE = 4,
     WEIR_BY_PHASE = 8,
-    WEIR_BY_JOB_PHASE = 16, /* "startup", "loop" (whatever its phases are called), "finish"; "" without marks */
+    /* "startup": up to the first lap that has a step; "finish": after the last one; "loop": between them, whatever its
+       phases are called. Without steps, laps in which sinks got items take their place; "" if the sinks are not known */
+    WEIR_BY_JOB_PHASE = 16,
     WEIR_BY_STEP = 32, /* bins of steps; a lap counts in the bin of its first step, a lap without steps in none */
     WEIR_BY_TIME = 64, /* bins of time; a lap counts in the bin of its end */
     WEIR_BY_TRANSITION = 128, /* phase, and the one before it: "eval > train"; the first is "start > …" */
     WEIR_BY_LAP = 256,        /* each lap alone, with its name, run and phase */
     WEIR_BY_MODE = 512,
+    WEIR_BY_MODE_TRANSITION = 1024, /* mode, and the one before it: "train > eval"; the first is "start > …" */
 } weir_group_by;
 
 /* A zeroed struct aggregates everything into one group. */
@@ -522,7 +529,7 @@ typedef struct weir_group_key {
     const char *name;                   /* "" = not grouped by it */
     const char *node_id;                /* "" = not grouped by it */
     const char *phase;                  /* or transition; "" = not grouped by it, or no marks */
-    const char *mode;                   /* "" = not grouped by it, or no marks */
+    const char *mode;                   /* or transition; "" = not grouped by it, or no marks */
     int64_t run_id;                     /* 0 = not grouped by it */
     int64_t bin_step;                   /* start of the bin; 0 = not grouped by it */
     int64_t bin_unix_ns;                /* start of the bin; 0 = not grouped by it */

@@ -116,8 +116,9 @@ static int64_t resolved(const tool_time *when, const time_range *range)
 bool tool_has_filter(const tool_call *call)
 {
     const tool_shared *s = &call->shared;
-    return s->name || s->node || s->phase || s->mode || s->from_phase || s->until_phase || s->steps.given ||
-           s->between.given || s->every_time || s->part || s->rank.given || s->since.kind || s->until.kind;
+    return s->name || s->node || s->phase || s->mode || s->from_phase || s->until_phase || s->from_mode ||
+           s->until_mode || s->steps.given || s->between.given || s->every_time || s->part || s->rank.given ||
+           s->since.kind || s->until.kind;
 }
 
 const char *tool_no_records(const tool_call *call)
@@ -153,7 +154,9 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
                            .by_step = shared->between.given,
                            .from_step = shared->between.first,
                            .until_step = shared->between.last,
-                           .part = (weir_run_part)shared->part };
+                           .part = (weir_run_part)shared->part,
+                           .from_mode = shared->from_mode,
+                           .until_mode = shared->until_mode };
     return status == WEIR_OK ? weir_reader_set_window(reader, &window, error) : status;
 }
 

@@ -104,6 +104,8 @@ static const option_kind time_kind = {
     .wanted = "a time: \"2024-05-01 12:00\", Unix seconds, +90s (after the start) or -10m (before the end)"
 };
 
+#define NOT_FROM "no such option: a time is selected with --since, a phase with --from-phase, a mode with --from-mode"
+
 static const char *const part_choices[] = { "all", "before-steps", "after-steps", NULL };
 static const char *const run_choices[] = { "last", "all", NULL };
 
@@ -139,16 +141,20 @@ const option_row tool_filter_rows[] = {
     { ROW("mode", mode, option_text), .argument = "GLOB",
       .help = "only these modes that the program marked: train, eval" },
     { ROW("from-phase", from_phase, option_text), .argument = "NAME", .help = "only from the start of this phase",
-      .unclear = "no such option: a time is selected with --since, a phase with --from-phase" },
+      .unclear = NOT_FROM },
     { ROW("until-phase", until_phase, option_text), .argument = "NAME",
       .help = "only up to the start of this phase" },
-    { ROW("every-time", every_time, option_flag), .needs = "from-phase",
-      .help = "with --from-phase: each time that the phase begins, not only the first time" },
+    { ROW("from-mode", from_mode, option_text), .argument = "NAME",
+      .help = "only from the start of this mode; with --from-phase: of this phase in this mode",
+      .unclear = NOT_FROM },
+    { ROW("until-mode", until_mode, option_text), .argument = "NAME", .help = "only up to the start of this mode" },
+    { ROW("every-time", every_time, option_flag), .needs = "from-phase from-mode",
+      .help = "with --from-phase or --from-mode: each time that it begins, not only the first time" },
     { ROW("between-steps", between, range_kind), .argument = "A:B",
       .help = "only from step A, or from --from-phase in it, through step B, or up to --until-phase in it" },
     { ROW("part", part, option_choice), .argument = "PART", .choices = part_choices,
-      .excludes = "from-phase until-phase between-steps",
-      .help = "all, before-steps (before the first step was marked) or after-steps (after the last one)" },
+      .excludes = "from-phase until-phase from-mode until-mode between-steps",
+      .help = "all, before-steps (before the first step was marked) or after-steps (after the end of the last one)" },
     { ROW("node", node, option_text), .argument = "GLOB", .help = "only runs on this node" },
     { .name = "rank", .argument = "N", .kind = &rank_kind, .help = "only runs with this rank" },
     { 0 },

@@ -26,7 +26,7 @@ typedef struct tool_shared {
     bool json, csv;
     int64_t run_id; /* as in weir_filter */
     bool run_given;
-    const char *name, *node, *phase, *mode, *from_phase, *until_phase;
+    const char *name, *node, *phase, *mode, *from_phase, *until_phase, *from_mode, *until_mode;
     tool_steps steps, between;
     bool every_time;
     int part; /* weir_run_part */

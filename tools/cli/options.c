@@ -262,9 +262,9 @@ static bool find_long(const reader *r, const char *text, size_t length, option_f
     if (find(r, text, length, true, 0, found) > 0)
         return true;
     size_t count = length ? find(r, text, length, false, 0, found) : 0;
-    if (count != 1)
-        return refuse_unknown(r, text, length, count > 1);
-    return !found->row->unclear || refuse(r, r->argv[r->at], found->row->unclear);
+    if (count > 0 && found->row->unclear)
+        return refuse(r, r->argv[r->at], found->row->unclear);
+    return count == 1 || refuse_unknown(r, text, length, count > 1);
 }
 
 static void list_choices(const option_row *row, char *to, size_t size)

@@ -39,7 +39,8 @@ typedef struct option_row {
     uint64_t max;               /* the largest value of a number (0 = 10^9) */
     const char *needs;          /* names of options: without one of them this one has no effect; NULL = none */
     const char *excludes;       /* the options that contradict it, separated by spaces; NULL = none */
-    const char *unclear; /* refuses an abbreviation that could mean something else, with this text; NULL = not */
+    const char *
+        unclear; /* refuses an abbreviation of this option, the last of several or alone, with this text; NULL = not */
     const char *help;    /* one sentence, lower case, no full stop */
     const char *heading; /* of the group that begins here, in the help; NULL = the group goes on */
 } option_row;

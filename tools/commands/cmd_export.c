@@ -185,7 +185,8 @@ static int check_something(const struct job *job)
                                               WEIR_RECORD_FAILURE };
     const weir_filter *f = job->filter;
     bool narrow = f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->mode ||
-                  f->from_phase || f->until_phase || job->call->shared.between.given || job->call->shared.part;
+                  f->from_phase || f->until_phase || job->call->shared.from_mode || job->call->shared.until_mode ||
+                  job->call->shared.between.given || job->call->shared.part;
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)

@@ -10,14 +10,16 @@
 #define BY(subject) (0x10000u << WEIR_SUBJECT_##subject)
 static const char *const by_words[] = { "stage",   "queue", "lap",     "step",       "phase", "job-phase",
                                         "node",    "run",   "time",    "flow",       "pool",  "process",
-                                        "machine", "span",  "counter", "transition", "mode",  NULL };
+                                        "machine", "span",  "counter", "transition", "mode",  "mode-transition",
+                                        NULL };
 static const unsigned by_bits[] = {
     BY(STAGE),    BY(QUEUE),   WEIR_BY_LAP,  WEIR_BY_STEP,       WEIR_BY_PHASE, WEIR_BY_JOB_PHASE,
     WEIR_BY_NODE, WEIR_BY_RUN, WEIR_BY_TIME, BY(FLOW),           BY(POOL),      BY(PROCESS),
-    BY(MACHINE),  BY(SPAN),    BY(COUNTER),  WEIR_BY_TRANSITION, WEIR_BY_MODE,
+    BY(MACHINE),  BY(SPAN),    BY(COUNTER),  WEIR_BY_TRANSITION, WEIR_BY_MODE,  WEIR_BY_MODE_TRANSITION,
 };
 #define BY_SUBJECTS 0xff0000u
 #define BY_PHASES   (WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION)
+#define BY_MODES    (WEIR_BY_MODE | WEIR_BY_MODE_TRANSITION)
 
 typedef enum sort_key {
     SORT_NONE,
@@ -67,7 +69,7 @@ static const option_kind by_kind = {
     .parse = parse_by,
     .wanted =
         "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, mode, job-phase, transition, "
-        "node, run or time, or several with commas"
+        "mode-transition, node, run or time, or several with commas"
 };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
@@ -75,7 +77,8 @@ static const option_kind by_kind = {
 static const option_row rows[] = {
     { ROW("by", by, by_kind), .argument = "KEY,...", .choices = by_words,
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
-              "span, counter, lap, step, phase, mode, job-phase, transition (the phase and the one before it), node, "
+              "span, counter, lap, step, phase, mode, job-phase, transition (the phase and the one before it), "
+              "mode-transition, node, "
               "run, time (default stage)" },
     { ROW("queues", queues, option_flag), .help = "show queues instead of stages" },
     { ROW("bin", bin_s, option_span), .argument = "SPAN",
@@ -151,13 +154,13 @@ static const char *order_of(weir_subject subject, char text[400])
 
 static metric_keys keys_of(unsigned by, weir_subject subject, weir_reader *reader)
 {
-    bool by_phase = by & BY_PHASES, by_mode = by & WEIR_BY_MODE;
+    bool by_phase = by & BY_PHASES, by_mode = by & BY_MODES;
     return (metric_keys){
         .run = by & (WEIR_BY_RUN | WEIR_BY_LAP),
         .node = by & WEIR_BY_NODE,
         .time = by & (WEIR_BY_TIME | WEIR_BY_LAP),
         .steps = by_phase || by & (WEIR_BY_STEP | WEIR_BY_LAP),
-        .mode = by & (WEIR_BY_MODE | WEIR_BY_LAP),
+        .mode = by_mode || by & WEIR_BY_LAP,
         .phase = by_phase || by & WEIR_BY_LAP,
         .share = (by_phase || by_mode) && !(by & WEIR_BY_LAP),
         .name = true,
@@ -277,6 +280,8 @@ static int check_settings(const tool_call *call)
             call, "--by: lap can only be combined with stage, flow, queue, pool, process, machine, span or counter");
     if (phases & (phases - 1))
         return tool_refuse(call, "--by: only one of phase, job-phase and transition");
+    if ((by & BY_MODES) == BY_MODES)
+        return tool_refuse(call, "--by: only one of mode and mode-transition");
     if (named & (named - 1))
         return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process, machine, span and counter");
     if (named && settings.queues && named != BY(QUEUE))
@@ -342,8 +347,9 @@ const tool_command tool_query = {
         "has its own row in each group. So have queues with --by queue, pools with --by pool, and so on. The "
         "default is the last run; with --by run or node, and for the lists of runs and nodes, all runs.\n\n"
         "--by step, --by phase and --by mode need a program that marks them (weir_pipeline_mark_step, "
-        "weir_pipeline_mark_phase, weir_pipeline_mark_mode), and can be combined. job-phase is startup, loop or "
-        "finish, whatever the program calls the phases of the loop; share is the phase's share of the time. With "
+        "weir_pipeline_mark_phase, weir_pipeline_mark_mode), and can be combined. job-phase is loop from the first "
+        "step to the end of the last one, startup before it, and finish after it; without steps, from the first item "
+        "that a sink got to the last one. share is the phase's share of the time. With "
         "--by lap, nothing is aggregated: each lap is a row, with the time from the start of its run to its end, in "
         "the order of time; with --sort, the first ten laps, or as many as --top says.\n\n"
         "Columns: tasks include failed tasks; average, p50, p90, p99 and max are of successful tasks only. busy, "

@@ -18,10 +18,18 @@ enum {
 
 /* -- pairs */
 
-/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue; the caller frees it. */
-static char *key_of(const char *name)
+/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue, and so is "0:1:decode[4]" of SPDL 0.8, which calls
+   queues as their stages. The caller frees it. */
+static char *key_of(weir_subject subject, const char *name)
 {
-    char *key = memory_copy(name), *bracket = strrchr(key, '[');
+    static const char suffix[] = "_queue";
+    const size_t length = strlen(name), tail = sizeof suffix - 1;
+    const bool has_suffix = length > tail && strcmp(name + length - tail, suffix) == 0;
+    char *key = memory_get(length + sizeof suffix, 1);
+    memcpy(key, name, length + 1);
+    if (subject == WEIR_SUBJECT_QUEUE && !has_suffix)
+        memcpy(key + length, suffix, sizeof suffix);
+    char *bracket = strrchr(key, '[');
     size_t digits = bracket ? strspn(bracket + 1, "0123456789") : 0;
     char *rest = digits ? bracket + 1 + digits : NULL;
     if (rest && *rest++ == ']' && (!*rest || strcmp(rest, "_queue") == 0 || strcmp(rest, "_pool") == 0))
@@ -31,7 +39,7 @@ static char *key_of(const char *name)
 
 static comparison_pair *find_pair(lap_comparison *c, weir_subject subject, const char *name)
 {
-    char *key = key_of(name);
+    char *key = key_of(subject, name);
     for (size_t i = 0; i < c->num_pairs; i++)
         if (c->pairs[i].subject == subject && strcmp(c->pairs[i].key, key) == 0) {
             free(key);
