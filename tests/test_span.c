@@ -679,7 +679,7 @@ static void on_trace(void *self, const weir_trace_batch *batch)
         const char *text = (const char *)(uintptr_t)record->item;
         if (record->kind < WEIR_TRACE_NAME || !text || strncmp(text, "traced/", 7) != 0)
             continue;
-        REQUIRE(record->node == 6 && record->number > 0);
+        REQUIRE(record->node == 6 && (record->number > 0) == (record->kind != WEIR_TRACE_COUNTER));
         bool begins = record->kind == WEIR_TRACE_SPAN_BEGIN, ends = record->kind == WEIR_TRACE_SPAN_END;
         if (begins || ends)
             seen->is_outermost &= record->detail || record->value == 0;

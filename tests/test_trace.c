@@ -747,6 +747,44 @@ TEST_CASE(counters_of_any_value_leave_the_file_well_formed_in_any_locale)
     ledger_close(&ledger);
 }
 
+/* Chart by chart: each event has the last of all its values, in the categories of the counter. */
+TEST_CASE(the_values_of_a_counter_are_one_chart)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
+    weir_counter *loss = weir_counter_get("train,gpu", "loss/of all", (const char *[]){ "train", "a/b" }, 2);
+    weir_counter *total = weir_counter_get_total("train,gpu", "loss/of", (const char *[]){ "all" }, 1);
+    weir_counter_set(loss, 0, 0.5);
+    weir_counter_set(loss, 1, 2);
+    weir_counter_set(loss, 0, NAN);
+    weir_counter_set(loss, 1, 3);
+    weir_counter_set(loss, 0, 0.25);
+    weir_counter_add(total, 0, 7); /* the beginning of the other one's name */
+    gate_open(&gate);
+    end_traced(pipeline, file);
+    assert_well_formed(path);
+    static const char event[] = "\"cat\":\"train,gpu\",\"name\":\"train,gpu/loss/of all\",\"args\":{";
+    static const char *const args[] = { "\"train\":0.5}", "\"train\":0.5,\"a/b\":2}", "\"a/b\":3}",
+                                        "\"train\":0.25,\"a/b\":3}" };
+    char wanted[200];
+    for (size_t i = 0; i < LENGTH(args); i++) {
+        snprintf(wanted, sizeof wanted, "%s%s", event, args[i]);
+        assert_int_equal(count_in(path, wanted), 1);
+    }
+    assert_int_equal(count_in(path, event), 4);
+    assert_int_equal(count_in(path, "\"name\":\"train,gpu/loss/of\",\"args\":{\"all\":7}"), 1);
+    assert_int_equal(count_in(path, "\"detail\":\"not a number\""), 1);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
 TEST_CASE(epochs_and_kept_items_appear_as_what_they_are)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json");

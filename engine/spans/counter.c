@@ -18,6 +18,7 @@ struct weir_counter {
     /* immutable after init */
     weir_span_name *names[MAX_VALUES];
     size_t num_values;
+    uint32_t base_bytes; /* of "category/name" in the names of its values; 0 = a single one without a name */
     bool is_total;
 
     uv_mutex_t lock;
@@ -90,9 +91,11 @@ static void update_value(weir_counter *counter, size_t which, bool adds, double 
     if (thread) {
         int64_t bits;
         memcpy(&bits, &now, sizeof bits);
-        weir__span_trace(
-            thread, counter->names[which],
-            (weir_trace_record){ .kind = WEIR_TRACE_COUNTER, .time_ns = weir_clock_ns(), .value = bits });
+        weir__span_trace(thread, counter->names[which],
+                         (weir_trace_record){ .kind = WEIR_TRACE_COUNTER,
+                                              .time_ns = weir_clock_ns(),
+                                              .value = bits,
+                                              .number = counter->base_bytes });
     }
 }
 
@@ -179,7 +182,7 @@ static void free_counter(weir_counter *counter)
 static weir_counter *get_counter_locked(const char *category, const char *name, bool is_total,
                                         const char *const *values, size_t num_values)
 {
-    size_t offset = category && name ? strlen(category) + strlen(name) + 2 : 0;
+    size_t offset = category && name ? strlen(category) + strlen(name) + 2 : 0; /* of a value */
     weir_counter *counter = counter_new(num_values ? num_values : 1, is_total);
     if (!counter)
         return NULL;
@@ -190,6 +193,7 @@ static weir_counter *get_counter_locked(const char *category, const char *name, 
         return found && is_same_counter(found, is_total, values, num_values, offset) ? found : NULL;
     }
     counter->names[0] = first;
+    counter->base_bytes = num_values ? (uint32_t)(offset - 1) : 0;
     for (size_t i = 1; i < num_values; i++) {
         weir_span_name *next = weir__span_name_of_value_locked(category, name, values[i], counter, (uint32_t)i);
         counter->names[i] = next && next->counter == counter ? next : NULL;

@@ -138,7 +138,7 @@ static inline bool span_is_traced(void)
 enum { SPAN_OVERLAPS = 1, SPAN_IS_FRAME = 2 };
 
 /* Adds a record to the trace that gets those of this thread, if there is one; times do not go back. `value`, `number`,
-   `detail`: see weir/trace.h; the thread's id is filled in. */
+   `detail`: see weir/trace.h; the thread's id is filled in, except for counters. */
 void weir__span_trace(span_thread *thread, const weir_span_name *name, weir_trace_record record);
 
 /* span_names.c. All names so far; *count may grow. */

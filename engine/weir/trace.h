@@ -64,8 +64,10 @@ typedef enum weir_trace_kind {
        bits of the frame's, not the thread. Of spans that are open when recording is switched, one of the two is missing. */
     WEIR_TRACE_SPAN_BEGIN = 33,
     WEIR_TRACE_SPAN_END = 34,
-    WEIR_TRACE_COUNTER = 35, /* a value of a counter was set. value: the bits of the double */
-    WEIR_TRACE_MARKER = 36,  /* detail: weir_marker_scope */
+    /* A value of a counter was set. value: the bits of the double; number: not the thread, but the bytes of "category/name" in
+       "category/name/value" (0 = the counter has a single value, without a name) */
+    WEIR_TRACE_COUNTER = 35,
+    WEIR_TRACE_MARKER = 36, /* detail: weir_marker_scope */
 } weir_trace_kind;
 
 /* The state of a slot. In parentheses: the metric that contains its time. */

@@ -553,18 +553,67 @@ static void on_marker(weir_trace_events *events, const weir_trace_record *record
     end_event(events);
 }
 
-/* Viewers show a value that is not a number as 0, or reject the file. */
+/* NULL = out of memory. */
+static struct trace_counter *find_counter(weir_trace_events *events, const char *text, size_t text_bytes)
+{
+    for (struct trace_counter *one = events->counters; one && one < events->counters + events->num_counters; one++)
+        if (one->text_bytes == text_bytes && memcmp(one->text, text, text_bytes) == 0)
+            return one;
+    struct trace_counter *grown = weir__array_grow(events->counters, events->num_counters, sizeof *grown);
+    events->num_lost += !grown;
+    if (!grown)
+        return NULL;
+    events->counters = grown;
+    grown += events->num_counters++;
+    *grown = (struct trace_counter){ .text = text, .text_bytes = text_bytes };
+    return grown;
+}
+
+/* False = out of memory. */
+static bool keep_value(weir_trace_events *events, struct trace_counter *counter, const char *name, double value)
+{
+    size_t i = 0;
+    while (i < counter->num_values && strcmp(counter->values[i].name, name) != 0)
+        i++;
+    if (i == counter->num_values) {
+        struct trace_value *grown = weir__array_grow(counter->values, i, sizeof *grown);
+        events->num_lost += !grown;
+        if (!grown)
+            return false;
+        counter->values = grown;
+        counter->num_values++;
+    }
+    counter->values[i] = (struct trace_value){ name, value };
+    return true;
+}
+
+/* All values of a counter are one event, and so one chart: viewers take a value that an event lacks as 0. They show a value
+   that is not a number as 0, or reject the file. */
 static void on_counter(weir_trace_events *events, const weir_trace_record *record)
 {
+    const char *text = (const char *)(uintptr_t)record->item;
+    const size_t text_bytes = record->number ? record->number : strlen(text);
+    char category[256], name[512];
     double value;
-    const char *name = (const char *)(uintptr_t)record->item;
     memcpy(&value, &record->value, sizeof value);
-    if (!isfinite(value)) {
-        put_instant(events, record->time_ns, name, "event", isnan(value) ? "not a number" : "infinite");
+    if (!isfinite(value))
+        put_instant(events, record->time_ns, text, "event", isnan(value) ? "not a number" : "infinite");
+    struct trace_counter *counter = find_counter(events, text, text_bytes);
+    if (!counter || !keep_value(events, counter, record->number ? text + text_bytes + 1 : "value", value) ||
+        !isfinite(value))
         return;
+    snprintf(category, sizeof category, "%.*s", (int)record->node, text);
+    snprintf(name, sizeof name, "%.*s", (int)text_bytes, text);
+    weir_trace_text *out = begin_event(events, 'C', 0, record->time_ns, name, category);
+    const char *before = ",\"args\":{";
+    for (size_t i = 0; i < counter->num_values; i++) {
+        if (!isfinite(counter->values[i].value))
+            continue;
+        weir__trace_puts(out, before);
+        weir__trace_putf(out, "%j:%f", counter->values[i].name, counter->values[i].value);
+        before = ",";
     }
-    weir__trace_putf(begin_event(events, 'C', 0, record->time_ns, name, "counter"), ",\"args\":{\"value\":%f}",
-                     value);
+    weir__trace_puts(out, "}");
     end_event(events);
 }
 
@@ -714,5 +763,8 @@ void weir__trace_events_free(weir_trace_events *events)
     free(events->queues);
     free(events->labels);
     free(events->threads);
+    for (size_t i = 0; i < events->num_counters; i++)
+        free(events->counters[i].values);
+    free(events->counters);
     *events = (weir_trace_events){ .body = events->body, .head = events->head, .no_flows = events->no_flows };
 }

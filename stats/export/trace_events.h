@@ -77,6 +77,16 @@ typedef struct weir_trace_events {
         int64_t floor, depth;
     } * threads; /* of user code */
     size_t num_threads;
+    struct trace_counter {
+        const char *text;  /* begins with "category/name"; lives as long as the process */
+        size_t text_bytes; /* of that */
+        struct trace_value {
+            const char *name;
+            double value; /* the last one; not finite = not shown */
+        } * values;
+        size_t num_values;
+    } * counters; /* of user code */
+    size_t num_counters;
     uint64_t num_lost; /* records */
     size_t event_start;
 } weir_trace_events;
