@@ -1192,6 +1192,39 @@ TEST_CASE(plot_marks_events_by_name)
     assert_lacks(out, "trace_file");
 }
 
+/* In each panel. What is not ended, or begins again before, remains a line. */
+TEST_CASE(plot_shades_pauses_and_lists_the_longest)
+{
+    static const struct {
+        double at;
+        const char *name;
+    } events[] = { { 1001, "gc_start" },    { 1001.5, "io/begin" }, { 1002, "gc_stop" }, { 1003, "gc_start" },
+                   { 1003.25, "gc_start" }, { 1003.5, "gc_stop" },  { 1005, "io/end" },  { 1006, "gc_stop" },
+                   { 1007, "gcx_start" },   { 1008, "gc_stop" },    { 1009, "start" } };
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        record_event(writer, events[i].at, events[i].name);
+    recording_end(writer, 1010);
+    plot_without_gnuplot("");
+    assert_has(out,
+               "'3 pauses, 4.75 s in all. Longest: io 3.5 s at 1.5 seconds, gc 1 s at 1 seconds, gc 0.25 s at 3.25 "
+               "seconds'");
+    size_t num_shaded = 0, num_panels = 0;
+    for (const char *at = out; (at = strstr(at, "rectangle from first 1.5, graph 0 to first 5, ")); at++)
+        num_shaded++;
+    for (const char *at = out; (at = strstr(at, "set format x '%g'")); at++)
+        num_panels++;
+    assert_true(num_panels > 3);
+    assert_int_equal(num_shaded,
+                     num_panels); /* the first picture's axis has a format, and its throughput the pause */
+    assert_has(out, "'gc_start' at first 3, ");
+    assert_has(out, "'gc_stop' at first 6, ");
+    assert_has(out, "'gcx_start' at first 7, ");
+    assert_lacks(out, "'gc_start' at first 1, ");
+    assert_lacks(out, "'io/end'");
+}
+
 /* A database with laps of stages and queues, one span, one marker and three counters, one of which has two values. */
 static void record_spans(void)
 {

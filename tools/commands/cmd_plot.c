@@ -136,7 +136,10 @@ const tool_command tool_plot = {
         "sources, pools, the process, the machine, spans and counters that are not always 0: the times of tasks "
         "(average, p99 and maximum), rates, memory, and so on. Panels of a subject with the same unit have "
         "the same scale. Of more than 14 spans, the 14 with the longest total time are drawn, and the first "
-        "14 values of counters; --name selects. Phases are shaded, events are dotted lines.\n\n"
+        "14 values of counters; --name selects. Phases are shaded, events are dotted lines. A "
+        "pause from an event gc_start (or gc_begin) to the next gc_stop (or gc_end), whatever stands for gc, is "
+        "shaded in "
+        "each panel, and the longest five are listed.\n\n"
         "Laps that end in the same three-hundredth of the time are one point, with exact sums and percentiles. Waits "
         "that are too short for the logarithmic axis, or zero, are drawn at its bottom.\n\n"
         "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",

@@ -31,6 +31,8 @@ enum {
     MAX_TEXT = 32,        /* columns of a name in a legend */
     MAX_BESIDE = 24,      /* the same left of a panel */
     MAX_TITLE = 44,       /* the same above a panel */
+    MAX_LINE = 130,       /* the same over the whole width */
+    MAX_PAUSES = 5,       /* that are listed: as many as fit a line */
     NUM_COLUMNS = 3,      /* of panels */
     SYMBOLS_ON_CURVE = 12 /* about */
 };
@@ -207,6 +209,54 @@ static void put_mark(drawing *d, const series_mark *mark, const char *dash, bool
     fprintf(d->out, " at first %.12g, %s textcolor rgb '#404040' front\n", at(d, mark->start), how);
 }
 
+/* Pauses are darker than phases. One that is narrower than a line is as wide as one, so that none is missed. */
+static void put_pauses(const drawing *d)
+{
+    const series_marks *pauses = &d->set->pauses;
+    double shown_until = -INFINITY, least = d->set->end / (4 * SERIES_MAX_POINTS);
+    for (size_t i = 0; i < pauses->count; i++) {
+        series_mark wide = pauses->all[i];
+        wide.end = fmax(wide.end, wide.start + least);
+        if (wide.end <= shown_until)
+            continue;
+        shade_mark(d, &wide, "#808080", 0.35);
+        shown_until = wide.end;
+    }
+}
+
+static int longer_pause(const void *one, const void *other)
+{
+    const series_mark *a = one, *b = other;
+    double more = (b->end - b->start) - (a->end - a->start);
+    return more > 0 ? 1 : more < 0 ? -1 : 0;
+}
+
+/* How many there were, and the longest. */
+static void put_longest_pauses(drawing *d)
+{
+    const series_marks *pauses = &d->set->pauses;
+    size_t size;
+    double all_s = 0;
+    char *text;
+    if (pauses->count == 0)
+        return;
+    series_mark *sorted = memory_get(pauses->count, sizeof *sorted);
+    memcpy(sorted, pauses->all, pauses->count * sizeof *sorted);
+    qsort(sorted, pauses->count, sizeof *sorted, longer_pause);
+    for (size_t i = 0; i < pauses->count; i++)
+        all_s += sorted[i].end - sorted[i].start;
+    FILE *line = memory_file_open(&text, &size);
+    fprintf(line, "%zu pause%s, %.3g s in all. Longest: ", pauses->count, pauses->count == 1 ? "" : "s", all_s);
+    for (size_t i = 0; i < pauses->count && i < MAX_PAUSES; i++)
+        fprintf(line, "%s%s %.3g s at %.4g %s", i ? ", " : "", sorted[i].text, sorted[i].end - sorted[i].start,
+                at(d, sorted[i].start), d->unit);
+    memory_file_close(line);
+    put_screen_label(d, text, MAX_LINE, 0.2, d->y_in + line_in / 2, "left font ',12'");
+    d->y_in += line_in + 0.04;
+    free(text);
+    free(sorted);
+}
+
 /* Phases are shaded, events are dotted lines. Those too close to the one before are left out; names that do not fit,
    too. */
 static void put_marks(drawing *d, const series_marks *marks, double panel_in, bool named)
@@ -339,6 +389,7 @@ static void put_panel(drawing *d, weir_subject subject, const weir_measure *meas
     fputs("set format x '%g'\n", d->out);
     put_screen_label(d, title, MAX_TITLE, from_in, top_in - 0.12, "left font ',10'");
     put_marks(d, &d->set->phases, to_in - from_in, false);
+    put_pauses(d);
     put_marks(d, &d->set->events, to_in - from_in, false);
     double foot = put_axis(d, measure->unit, range_of_unit(d, subject, measure->unit, first, end));
     put_curves(d, subject, measure->name, NULL, first, end, foot);
@@ -632,6 +683,7 @@ static void put_throughput(drawing *d)
     for (size_t i = 0; i < d->set->limits.count; i++) /* pale, as the band below it */
         shade_mark(d, &d->set->limits.all[i], limit_colours[d->set->limits.all[i].kind], 0.12);
     put_marks(d, &d->set->phases, width_in - beside_in - right_in, true);
+    put_pauses(d);
     put_marks(d, &d->set->events, width_in - beside_in - right_in, true);
     put_curves(d, subject, measure, line->plain_name, 0, list->count, 0);
     d->y_in += 0.06;
@@ -688,6 +740,8 @@ static void put_all(drawing *d)
         line += length + (line[length] == '\n');
     }
     d->y_in += 0.1;
+    if (d->plan->overview)
+        put_longest_pauses(d);
     if (d->plan->overview)
         put_overview(d);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && d->plan->details; subject++)

@@ -110,13 +110,64 @@ static void add_event(series_set *set, const weir_event_record *event)
 {
     double at = since_origin(set, event->unix_ns);
     if (!is_about_run(event->name))
-        add_mark(&set->events, &(series_mark){ at, at, (char *)(uintptr_t)event->name, 0 });
+        add_mark(&set->events, &(series_mark){ at, at, (char *)(uintptr_t)event->name, 0, event->run_id });
+}
+
+/* What "gc_start" or "gc stop" begins or ends: the bytes of "gc"; 0 = it does not. */
+static size_t pause_bytes(const char *event, bool ends)
+{
+    static const char *const words[2][2] = { { "start", "begin" }, { "stop", "end" } };
+    size_t length = strlen(event);
+    for (int i = 0; i < 2; i++) {
+        const char *word = words[ends][i];
+        size_t tail = strlen(word) + 1;
+        if (length > tail && strchr("_- .:/", event[length - tail]) && strcmp(event + length - tail + 1, word) == 0)
+            return length - tail;
+    }
+    return 0;
+}
+
+/* The event that ends the pause that this one begins; NULL = none does, or it begins anew before. */
+static series_mark *find_pause_end(const series_marks *events, const series_mark *start, size_t bytes)
+{
+    for (series_mark *other = (series_mark *)(uintptr_t)start + 1; other < events->all + events->count; other++) {
+        if (other->run_id != start->run_id || !other->text || strncmp(other->text, start->text, bytes) != 0)
+            continue;
+        if (pause_bytes(other->text, true) == bytes)
+            return other;
+        if (pause_bytes(other->text, false) == bytes)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Takes the events that begin and end pauses from the others. */
+static void find_pauses(series_set *set)
+{
+    series_marks *events = &set->events;
+    for (size_t i = 0; i < events->count; i++) {
+        series_mark *start = &events->all[i];
+        size_t bytes = start->text ? pause_bytes(start->text, false) : 0;
+        series_mark *end = bytes ? find_pause_end(events, start, bytes) : NULL;
+        if (!end)
+            continue;
+        start->text[bytes] = '\0';
+        add_mark(&set->pauses, &(series_mark){ start->start, end->start, start->text, 0, start->run_id });
+        free(start->text);
+        free(end->text);
+        start->text = end->text = NULL;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < events->count; i++)
+        if (events->all[i].text)
+            events->all[kept++] = events->all[i];
+    events->count = kept;
 }
 
 static void add_phase(series_set *set, const weir_phase_record *phase)
 {
     series_mark mark = { since_origin(set, phase->start_unix_ns), since_origin(set, phase->end_unix_ns),
-                         (char *)(uintptr_t)phase->position.phase, 0 };
+                         (char *)(uintptr_t)phase->position.phase, 0, phase->run_id };
     if (phase->position.phase[0])
         add_mark(&set->phases, &mark);
 }
@@ -221,7 +272,7 @@ static void add_limit_mark(series_set *set, double start, double end, const weir
     if (last && strcmp(last->text, text) == 0)
         last->end = end;
     else
-        add_mark(&set->limits, &(series_mark){ start, end, text, (int)verdict->kind });
+        add_mark(&set->limits, &(series_mark){ start, end, text, (int)verdict->kind, 0 });
     free(text);
 }
 
@@ -262,6 +313,7 @@ int series_read(weir_reader *reader, const weir_filter *filter, series_set *set,
         qsort(set->lists[WEIR_SUBJECT_SPAN].all, set->lists[WEIR_SUBJECT_SPAN].count, sizeof(series), longer_span);
     if (status == WEIR_OK)
         status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, note_record, set, error);
+    find_pauses(set);
     if (status == WEIR_OK)
         status = weir_reader_each(reader, WEIR_RECORD_PHASE, &own, note_record, set, error);
     if (status == WEIR_OK)
@@ -288,6 +340,7 @@ void series_free(series_set *set)
         free(list->all);
     }
     free_marks(&set->events);
+    free_marks(&set->pauses);
     free_marks(&set->phases);
     free_marks(&set->limits);
     *set = (series_set){ 0 };

@@ -41,7 +41,8 @@ typedef struct series_list {
 typedef struct series_mark {
     double start, end; /* equal for a point in time */
     char *text;
-    int kind; /* of a limit: weir_verdict_kind */
+    int kind;       /* of a limit: weir_verdict_kind */
+    int64_t run_id; /* of an event or a pause */
 } series_mark;
 
 typedef struct series_marks {
@@ -54,7 +55,8 @@ typedef struct series_set {
     double end;             /* of the last lap, since the origin */
     int64_t num_runs;
     series_list lists[WEIR_NUM_SUBJECTS];
-    series_marks events;
+    series_marks events; /* without those that begin and end pauses */
+    series_marks pauses; /* from an event "gc_start" (or _begin) to the next "gc_stop" (or _end) of the same run */
     series_marks phases;
     series_marks limits; /* of a single run: what limits each part, as weir_verdict_read() judges it */
 } series_set;
