@@ -987,6 +987,11 @@ TEST_CASE(where_nothing_fulfils_the_conditions_it_is_said)
         if (*out)
             assert_is_json(); /* an empty table is one, too */
     }
+    expect("weir query job.db --node alpha", NOTHING); /* the last run is one of beta */
+    assert_has(err, "--run all selects the nodes and ranks of all runs");
+    expect("weir query job.db --rank 0 --run 2", NOTHING);
+    assert_lacks(err, "--run all");
+    expect("weir query job.db --node alpha --run all", DONE);
 }
 
 /* -- numbers */
@@ -2106,6 +2111,37 @@ TEST_CASE(a_writer_of_spdl_can_use_our_database)
     expect("weir query ours.db --run 3 --list events --json", DONE);
     assert_json("$[0].name", "checkpoint");
     expect("weir check ours.db", DONE);
+}
+
+/* In text, where a percentile of few values could be taken for one of many. */
+TEST_CASE(percentiles_of_few_values_are_said_to_be_their_largest)
+{
+    static const struct {
+        uint64_t num_tasks;
+        bool is_said;
+    } runs[] = { { 5, true }, { 99, true }, { 100, false }, { 0, false } };
+    char line[100];
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        double times[100];
+        for (size_t j = 0; j < 100; j++)
+            times[j] = 0.001 * (double)(j + 1);
+        weir_sqlite_writer *writer = recording_begin(in_folder("few.db"), "a", 0, 1000 + 100 * (double)i);
+        record_lap(writer,
+                   &(invented_lap){ .at = 1010 + 100 * (double)i, .num_tasks = runs[i].num_tasks, .times = times });
+        recording_end(writer, 1010 + 100 * (double)i);
+        expect("weir query few.db --json", DONE);
+        snprintf(line, sizeof line, "%d", runs[i].is_said || runs[i].num_tasks == 0);
+        char *is_largest = in_output("SELECT coalesce(abs(json_extract(?1, '$[0].p99_time') - json_extract(?1,"
+                                     " '$[0].max_time')) < 1e-9, 1)");
+        assert_string_equal(is_largest, line);
+        free(is_largest);
+        for (int by_lap = 0; by_lap < 2; by_lap++) {
+            expect(by_lap ? "COLUMNS=120 weir query few.db --by lap" : "COLUMNS=120 weir query few.db", DONE);
+            assert_int_equal(strstr(out, "p99 of fewer than 100, is the largest") != NULL, runs[i].is_said);
+        }
+        expect("COLUMNS=120 weir query few.db --csv", DONE);
+        assert_lacks(out, "fewer");
+    }
 }
 
 static void report_as_spdl(const char *path, const char *events)

@@ -123,6 +123,9 @@ bool tool_has_filter(const tool_call *call)
 
 const char *tool_no_records(const tool_call *call)
 {
+    const tool_shared *s = &call->shared;
+    if ((s->node || s->rank.given) && !s->run_given && call->command->default_run == WEIR_LAST_RUN)
+        return "no records of the last run match the filters; --run all selects the nodes and ranks of all runs";
     return tool_has_filter(call) ? "no records match the filters; try a wider range, or another --run or --name"
                                  : "no such records in this run; weir query DB --list contents shows what there is";
 }

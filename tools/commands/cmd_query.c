@@ -183,6 +183,15 @@ static weir_grouping grouping_for(weir_subject subject, const char *order_by)
                             .limit = by_lap && !settings.top ? DEFAULT_TOP : settings.top };
 }
 
+static void note_few_values(const tool_call *call, const weir_total_list *list)
+{
+    bool has_few = false;
+    for (size_t i = 0; i < list->count; i++)
+        has_few |= metric_has_few_values(&list->all[i]);
+    if (has_few && tool_format(call) == TABLE_TEXT)
+        metric_put_few_note();
+}
+
 static int query_groups(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
                         int64_t *count, weir_error *error)
 {
@@ -199,6 +208,7 @@ static int query_groups(const tool_call *call, weir_reader *reader, const weir_f
     for (size_t i = 0; i < list->count; i++)
         metric_put_row(t, &keys, &list->all[i]);
     table_end_alone(t);
+    note_few_values(call, list);
     *count = (int64_t)list->count;
     weir_totals_free(&totals);
     return WEIR_OK;
@@ -210,6 +220,7 @@ typedef struct lap_printing {
     table *t;
     metric_keys keys;
     int64_t num_laps;
+    bool has_few;
 } lap_printing;
 
 static int put_lap(void *self, const weir_record *record, weir_error *error)
@@ -218,6 +229,7 @@ static int put_lap(void *self, const weir_record *record, weir_error *error)
     weir_total total = weir_total_of_lap(&record->lap);
     (void)error;
     p->num_laps++;
+    p->has_few |= metric_has_few_values(&total);
     metric_put_row(p->t, &p->keys, &total);
     return WEIR_OK;
 }
@@ -240,6 +252,8 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
     p.t = metric_table_begin(stdout, tool_format(call), columns, subject, &p.keys);
     int status = weir_reader_each(reader, weir_record_kind_of(subject), &cut, put_lap, &p, error);
     table_end_alone(p.t);
+    if (p.has_few && tool_format(call) == TABLE_TEXT)
+        metric_put_few_note();
     *count = p.num_laps;
     return status;
 }

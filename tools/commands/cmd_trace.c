@@ -156,14 +156,14 @@ static int merge_traces(const tool_call *call)
 static void show_functions(const tool_call *call, const stack_frame *stacks)
 {
     static const table_column columns[] = {
-        { "name", "function", TABLE_WORDS },     { "total_samples", "total", TABLE_COUNT },
-        { "total_share", "share", TABLE_SHARE }, { "self_samples", "self", TABLE_COUNT },
+        { "name", "function", TABLE_WORDS },     { "total_samples", "samples", TABLE_COUNT },
+        { "total_share", "share", TABLE_SHARE }, { "self_samples", "self samples", TABLE_COUNT },
         { "self_share", "of it", TABLE_SHARE },
     };
     table_format format = settings.json ? TABLE_JSON : settings.csv ? TABLE_CSV : TABLE_TEXT;
     if (format == TABLE_TEXT) {
         prose_line(stdout, "%s: %" PRIu64 " samples", call->words[0], stacks_count(stacks));
-        puts("\nCPU time by function. self: without the functions that it calls");
+        puts("\nCPU time by function, in samples of it, not calls. self: without the functions that it calls");
     }
     table *t = table_begin(stdout, format, TABLE_COLUMNS(columns));
     stacks_print(stacks, t, settings.top);

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "tools/cli/prose.h"
+#include "tools/cli/tty.h"
+
 static const struct {
     const char *name, *key, *title;
 } subjects[WEIR_NUM_SUBJECTS] = {
@@ -163,6 +166,30 @@ void metric_put_row(table *t, const metric_keys *keys, const weir_total *total)
 {
     put_keys(t, keys, total);
     metric_put_measures(t, total);
+}
+
+/* The p99 of n values is the largest if n - 1 of them are less than 99 %, see weir_histogram_quantile_ns(). */
+bool metric_has_few_values(const weir_total *total)
+{
+    const weir_metric_table *stored = weir_subject_metrics(total->subject);
+    for (size_t i = 0; i < stored->num_metrics; i++) {
+        if (stored->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
+            continue;
+        const void *at = (const char *)&total->metrics + stored->metrics[i].offset;
+        const weir_histogram *times = *(const weir_histogram *const *)at;
+        if (times && times->count > 0 && times->count < 100)
+            return true;
+    }
+    return false;
+}
+
+void metric_put_few_note(void)
+{
+    const size_t width = (size_t)tty_width();
+    if (width)
+        prose_put_lines(stdout,
+                        "\nThe p90 of fewer than 10 values, and the p99 of fewer than 100, is the largest of them.\n",
+                        width);
 }
 
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list)

@@ -25,6 +25,12 @@ table *metric_table_begin(FILE *out, table_format format, table_column columns[M
 /* One row. */
 void metric_put_row(table *t, const metric_keys *keys, const weir_total *total);
 
+/* Whether its p90 or p99 is its largest value, because it has so few. */
+bool metric_has_few_values(const weir_total *total);
+
+/* Says that on a terminal, behind a text table in which any row has; scripts count lines. */
+void metric_put_few_note(void);
+
 /* Only the cells of the measures. */
 void metric_put_measures(table *t, const weir_total *total);
 
