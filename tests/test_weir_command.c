@@ -2,6 +2,7 @@
  * Runs the weir command: its output in each format, what it says of what it cannot use, and with which exit
  * status; and that --help, man page and completion agree.
  */
+#include "tests/named_tests.h"
 #include "tests/recording.h"
 
 #include <errno.h>
@@ -2111,6 +2112,98 @@ TEST_CASE(a_writer_of_spdl_can_use_our_database)
     expect("weir query ours.db --run 3 --list events --json", DONE);
     assert_json("$[0].name", "checkpoint");
     expect("weir check ours.db", DONE);
+}
+
+/* ---- the tables of equivalents ---------------------------------------------------------------------------------- */
+
+/* A word of a snippet; "A:B" and so on stand for values. */
+static void append_word(char *line, size_t size, const char *word)
+{
+    static const char *const values[][2] = {
+        { "A:B", "0:19" }, { "P", "train" }, { "Q", "eval" }, { "N", "1" }, { "GLOB", "'*'" }
+    };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (strcmp(word, values[i][0]) == 0) {
+            word = values[i][1];
+            break;
+        }
+    size_t length = strlen(line);
+    snprintf(line + length, size - length, " %s", word);
+}
+
+/* An option that is named without its value gets one. */
+static void append_value(char *line, size_t size, const char *option, const char *next)
+{
+    static const char *const values[][2] = {
+        { "--since", "+0s" },
+        { "--until", "+1h" },
+        { "--run", "all" },
+        { "--rank", "1" },
+        { "--phase", "train" },
+        { "--name", "'*'" },
+        { "--mode", "'*'" },
+        { "--top", "3" },
+        { "--from-phase", "eval" },
+        { "--until-phase", "eval" },
+        { "--from-mode", "eval" },
+        { "--until-mode", "eval" },
+        { "--every-time", "--from-phase eval" },
+    };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (strcmp(option, values[i][0]) == 0 && (!next || strncmp(next, "--", 2) == 0))
+            append_word(line, size, values[i][1]);
+}
+
+/* It is taken, whatever there is in the database. */
+static void run_snippet(char *snippet)
+{
+    char line[500] = "weir query job.db", *rest, *next;
+    for (char *word = strtok_r(snippet, " ", &rest); word; word = next) {
+        next = strtok_r(NULL, " ", &rest);
+        append_word(line, sizeof line, word);
+        append_value(line, sizeof line, word, next);
+    }
+    size_t length = strlen(line);
+    snprintf(line + length, sizeof line - length, " || [ $? -eq %d ]", NOTHING);
+    expect(line, DONE);
+}
+
+/* Runs what stands in code and begins with an option. Returns how many there were. */
+static int run_snippets(char *line)
+{
+    int count = 0;
+    char *end;
+    for (char *at = strchr(line, '`'); at && (end = strchr(at + 1, '`')); at = strchr(end + 1, '`')) {
+        *end = '\0';
+        if (strncmp(at + 1, "--", 2) != 0)
+            continue;
+        run_snippet(at + 1);
+        count++;
+    }
+    return count;
+}
+
+/* Of docs/tracing.md: a row names tests that are there, or says that there is nothing. The options that stand for calls of
+   smdebug are taken as they stand. */
+TEST_CASE(each_row_of_the_tables_of_equivalents_has_a_test)
+{
+    static const char document[] = "docs/tracing.md";
+    char *text = named_tests_read(document), *tables = strstr(text, "## For those who know MXNet"), *rest;
+    int num_rows = 0, num_snippets = 0;
+    bool is_of_query = false;
+    assert_non_null(tables);
+    for (char *line = strtok_r(tables, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        is_of_query |= strncmp(line, "| smdebug ", 10) == 0;
+        if (line[0] != '|' || strstr(line, "| --- |") || strstr(line, "| weir | test |"))
+            continue;
+        num_rows++;
+        if (named_tests_check(document, line) == 0 && !strstr(line, "| not here: "))
+            fail_msg("%s: no test in: %s", document, line);
+        num_snippets += is_of_query ? run_snippets(line) : 0;
+    }
+    assert_true(num_rows >= 50);
+    assert_true(num_snippets >= 40);
+    free(text);
 }
 
 /* In text, where a percentile of few values could be taken for one of many. */
