@@ -2114,6 +2114,25 @@ TEST_CASE(a_writer_of_spdl_can_use_our_database)
     expect("weir check ours.db", DONE);
 }
 
+/* Of all the selected time, also of laps without a frame. */
+TEST_CASE(the_rate_of_frames_is_over_the_selection)
+{
+    record_spans();
+    execute(
+        in_folder("a.db"),
+        "INSERT INTO span_stats (timestamp, elapsed, name, run_id, kind, num_spans, total_time, min_time, max_time)"
+        " VALUES (1010, 10, 'display/frame', 1, 'frame', 240, 9, 0, 1), (1040, 10, 'display/frame', 1, 'frame', 60, "
+        "9,"
+        " 0, 1)");
+    expect("weir query a.db --by span --name frame --json", DONE);
+    assert_json("$[0].kind", "frame");
+    assert_json("$[0].spans_per_s", "7.5");
+    expect("weir query a.db --by span --name frame --until +20s --json", DONE);
+    assert_json("$[0].spans_per_s", "12");
+    expect("weir query a.db --by span --name frame --since +30s --json", DONE);
+    assert_json("$[0].spans_per_s", "6");
+}
+
 /* ---- the tables of equivalents ---------------------------------------------------------------------------------- */
 
 /* A word of a snippet; "A:B" and so on stand for values. */
