@@ -51,12 +51,15 @@ static void *consume(void *argument)
 
 void live_pipeline_start(live_pipeline *own, live_work work, uint32_t slots, uint32_t threads)
 {
-    static weir_op source = { .name = "src", .run = make_item };
+    static weir_op source = { .name = "src" };
     static weir_op stage = { .name = "read" };
     stage.run = work;
+    source.run = own->make ? own->make : make_item;
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &source, NULL, 0, NULL);
-    weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .concurrency = slots });
+    static const char *const names[] = { "read", "parse", "scale" };
+    weir_builder_source(builder, &source, NULL, 0, &(weir_stage_options){ .queue_items = own->queue_items });
+    for (uint32_t i = 0; i < (own->num_stages ? own->num_stages : 1); i++)
+        weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .name = names[i], .concurrency = slots });
     weir_builder_sink(builder, NULL);
     own->pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
     own->consumer = thread_start(consume, own);

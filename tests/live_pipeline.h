@@ -1,6 +1,6 @@
 /*
- * A pipeline that runs until it is stopped, with its consumer on a thread of its own: src, read, sink. For what changes
- * settings while items flow.
+ * A pipeline that runs until it is stopped, with its consumer on a thread of its own: src, read (or read, parse, scale), sink.
+ * For what changes settings while items flow.
  */
 #ifndef WEIR_TESTS_LIVE_PIPELINE_H
 #define WEIR_TESTS_LIVE_PIPELINE_H
@@ -18,6 +18,9 @@ typedef struct live_pipeline {
     pthread_t consumer;
     int64_t step_ns; /* the consumer marks steps that take this long (0 = it only takes items) */
     int64_t num_steps;
+    uint32_t num_stages;  /* that do the same work (0 = 1, at most 3) */
+    live_work make;       /* what the source does (NULL = it always has an item) */
+    uint32_t queue_items; /* of the source, which fills them at once (0 = the default) */
 } live_pipeline;
 
 /* Starts it, with step_ns as it is. */

@@ -142,6 +142,89 @@ TEST_CASE(twice_the_slots_bring_nothing_of_what_serves_one_at_a_time)
     live_pipeline_stop(&own);
 }
 
+static const weir_verdict_advice *find_change(const weir_verdict *v, const char *change)
+{
+    for (size_t i = 0; i < v->num_advice; i++)
+        if (strstr(v->advice[i].change, change))
+            return &v->advice[i];
+    return NULL;
+}
+
+static bool shows_both(const weir_verdict *v)
+{
+    const weir_verdict_advice *a = find_change(
+        v, "read with 4 slots instead of 2, parse with 4 slots instead of 2, and 12 threads instead of 8");
+    return strcmp(v->together, "read and parse") == 0 && a && a->is_measured && a->gain > 1.3;
+}
+
+/* Each of them serves as many as the other: more of one alone brings nothing. */
+TEST_CASE(two_equal_stages_are_a_limit_together)
+{
+    live_pipeline own = { .num_stages = 2 };
+    live_pipeline_start(&own, wait_alone, 2, 8);
+    weir_verdict *v = explain_until(&own, (weir_live_options){ .no_speedups = true }, shows_both);
+    assert_non_null(strstr(v->sentence, "read and parse, together"));
+    assert_null(strstr(v->sentence, "whatever you set"));
+    assert_int_equal(v->other_kind, WEIR_VERDICT_UNKNOWN);
+    assert_settings(&own, 2, 8);
+    weir_verdict_free(v);
+    live_pipeline_stop(&own);
+}
+
+static bool shows_that_neither_helps(const weir_verdict *v)
+{
+    return *v->together == '\0' && strstr(v->sentence, "whatever you set") != NULL;
+}
+
+/* Both wait for the same server. */
+TEST_CASE(two_stages_that_use_one_server_are_no_limit_together)
+{
+    live_pipeline own = { .num_stages = 2 };
+    live_pipeline_start(&own, wait_in_turn, 2, 8);
+    weir_verdict_free(explain_until(&own, (weir_live_options){ .no_speedups = true }, shows_that_neither_helps));
+    live_pipeline_stop(&own);
+}
+
+static atomic_int num_made;
+
+enum { STORED_ITEMS = 5000 };
+
+/* Before the stage lies a full store; what is added to it is hardly more than what one slot takes. */
+static int make_slowly(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)task;
+    if (atomic_fetch_add(&num_made, 1) >= STORED_ITEMS)
+        nanosleep(&(struct timespec){ .tv_nsec = 29 * WEIR_MILLISECOND / 10 }, NULL);
+    out->data = &num_made;
+    return WEIR_OK;
+}
+
+static bool shows_no_flow(const weir_verdict *v)
+{
+    const weir_verdict_advice *a = find_change(v, "read with 2 slots instead of 1");
+    return a && a->is_measured && a->low < 1.3;
+}
+
+TEST_CASE(what_a_queue_had_in_store_is_no_gain)
+{
+    bool is_right = false;
+    for (int number = 1; !is_right; number++) { /* each with a store that is full at first */
+        live_pipeline own = { .queue_items = STORED_ITEMS, .make = make_slowly };
+        weir_live_options options = { .no_speedups = true,
+                                      .slice_ns = WEIR_SECOND / 20,
+                                      .setting_ns = 2 * WEIR_SECOND };
+        weir_verdict *v = NULL;
+        atomic_store(&num_made, 0);
+        live_pipeline_start(&own, wait_alone, 1, 4);
+        assert_int_equal(weir_explain_live(own.pipeline, &options, &v, NULL), WEIR_OK);
+        is_right = test_try_was_right(number, shows_no_flow(v), v->sentence);
+        weir_verdict_free(v);
+        live_pipeline_stop(&own);
+    }
+}
+
 TEST_CASE(virtual_speedups_show_where_to_optimise)
 {
     live_pipeline own = { .pipeline = NULL };

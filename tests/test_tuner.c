@@ -82,6 +82,25 @@ TEST_CASE(slots_that_bring_more_are_kept_up_to_the_limit)
     } while (!slots_were_right(++number, most, most > 1));
 }
 
+/* Three stages, each as slow as the others: more slots of one, or of two, bring nothing. */
+TEST_CASE(equal_stages_are_raised_together)
+{
+    int number = 0;
+    uint32_t most;
+    do {
+        tuned_run run = { .live = { .num_stages = 3 } };
+        start_run(&run, wait_alone, 1, (weir_tuner_options){ .max_slots = 2, .max_threads = 12 });
+        counter_await(&run.rests, 1);
+        most = UINT32_MAX;
+        weir_snapshot *snapshot;
+        assert_int_equal(weir_pipeline_snapshot(run.live.pipeline, &snapshot), WEIR_OK);
+        for (int i = 1; i <= 3; i++)
+            most = snapshot->stages[i].slots < most ? snapshot->stages[i].slots : most;
+        weir_snapshot_free(snapshot);
+        end_run(&run);
+    } while (!slots_were_right(++number, most, most == 2));
+}
+
 /* More of them bring nothing, so half of them lose nothing. */
 TEST_CASE(slots_of_what_serves_one_at_a_time_are_taken_back)
 {

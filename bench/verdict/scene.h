@@ -54,6 +54,7 @@ typedef struct scene {
     /* "kind:stage" of each right answer, separated by spaces; a kind alone for those without a name. */
     const char *truth;
     double least, most; /* what twice the slots, and threads, of that stage bring; 0 = is not asked */
+    double together_least, together_most; /* the same of all its stages together */
     scene_shape shape;
     uint32_t threads, epoch_items, sink_items;
     uint32_t load; /* other processes that compute */
@@ -62,6 +63,7 @@ typedef struct scene {
     scene_resource resources[2];
     scene_work source, consumer, consumer_later;
     scene_stage stages[3];
+    uint32_t backlog_items; /* the source makes so many at once, before its work begins; the first queue holds them */
 } scene;
 
 extern const scene scenes[];

@@ -43,6 +43,7 @@ typedef struct stand_in {
     const scene_work *work, *later;
     uint64_t item_bytes;
     uint32_t epoch_items;
+    uint32_t backlog_items;
     atomic_ullong num_tasks;
 } stand_in;
 
@@ -257,7 +258,8 @@ static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *ta
         return WEIR_EOF;
     if (s->epoch_items && weir_task_seq(task) >= s->epoch_items)
         return WEIR_EPOCH;
-    wait_ms(do_work(s, atomic_fetch_add(&s->num_tasks, 1), NULL));
+    if (weir_task_seq(task) >= s->backlog_items)
+        wait_ms(do_work(s, atomic_fetch_add(&s->num_tasks, 1), NULL));
     out->data = &stand_ins[0];
     return WEIR_OK;
 }
@@ -313,9 +315,12 @@ static void add_stage(weir_builder *builder, scene_run *run, uint32_t index, con
 
 static void add_source(weir_builder *builder, scene_run *run, uint32_t index, const scene_work *work)
 {
-    stand_ins[index] = (stand_in){ .run = run, .work = work, .epoch_items = run->of->epoch_items };
+    stand_ins[index] = (stand_in){
+        .run = run, .work = work, .epoch_items = run->of->epoch_items, .backlog_items = run->of->backlog_items
+    };
     stand_in *own = &stand_ins[index];
-    weir_builder_source(builder, &source_op, &own, sizeof own, NULL);
+    weir_builder_source(builder, &source_op, &own, sizeof own,
+                        &(weir_stage_options){ .queue_items = run->of->backlog_items });
 }
 
 static void describe(weir_builder *builder, scene_run *run, const scene_change *change)

@@ -96,6 +96,15 @@ static const weir_verdict_advice *find_doubling(const weir_verdict *v)
     return NULL;
 }
 
+/* What all stages that limit brought together; NULL = it was not measured. */
+static const weir_verdict_advice *find_together(const weir_verdict *v)
+{
+    for (size_t i = 0; i < v->num_advice; i++)
+        if (v->advice[i].is_measured && !*v->advice[i].stage && strstr(v->advice[i].change, " slot"))
+            return &v->advice[i];
+    return NULL;
+}
+
 static answer judge(const scene *of, const weir_verdict *v, bool is_live)
 {
     const weir_verdict_advice *doubling = find_doubling(v);
@@ -104,6 +113,10 @@ static answer judge(const scene *of, const weir_verdict *v, bool is_live)
     bool is_right = is_true(of, v->kind, v->name);
     if (is_right && is_live && of->most > 0 && doubling)
         is_right = doubling->high >= of->least && doubling->low <= of->most;
+    const weir_verdict_advice *together = find_together(v);
+    if (is_right && is_live && of->together_most > 0)
+        is_right = together && together->high >= of->together_least && together->low <= of->together_most &&
+                   (of->together_least > 1) == (*v->together != '\0');
     if (is_right)
         return ANSWER_RIGHT;
     if (is_unsure || (v->other_kind != WEIR_VERDICT_UNKNOWN && is_true(of, v->other_kind, v->other_name)))
@@ -121,6 +134,8 @@ static void describe(const weir_verdict *v, scene_result *result)
     if (doubling)
         snprintf(gain, sizeof gain, "; twice the slots: %.2f (%.2f to %.2f)", doubling->gain, doubling->low,
                  doubling->high);
+    if (*v->together)
+        snprintf(gain, sizeof gain, "; %.50s together", v->together);
     snprintf(result->verdict, sizeof result->verdict, "%s %.0f %%%s%s%s", text, 100 * v->confidence,
              *other ? " or " : "", other, gain);
 }

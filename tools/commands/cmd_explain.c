@@ -44,6 +44,8 @@ static void put_json(const weir_verdict *v)
     json_print(stdout, "'num_laps': %g, 'num_cut_laps': %g", (double)v->num_laps, (double)v->num_cut_laps);
     if (v->world > 1)
         json_print(stdout, ", 'rank': %d, 'world': %u, 'num_ranks': %u", v->rank, v->world, v->num_ranks);
+    if (*v->together)
+        json_print(stdout, ", 'together': %s", v->together);
     if (v->changed_unix_ns)
         json_print(stdout, ", 'changed_time': %g", (double)v->changed_unix_ns / 1e9);
     json_print(stdout, ", 'evidence': [");

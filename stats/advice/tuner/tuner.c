@@ -43,6 +43,7 @@ struct weir_tuner {
     weir_live_options live;
     knob *knobs; /* of each node of the view; the last one is the pool's */
     size_t num_knobs;
+    bool set_brought_nothing; /* all stages that are full, together; with the present settings */
     double rest_rate;         /* items per second when it came to rest; 0 = it is not at rest */
     double rest_half;         /* half the width of its 95 % interval */
     int64_t strange_since_ns; /* the load is another one; 0 = it is not */
@@ -97,6 +98,19 @@ static void note_blank(weir_tuner *tuner, knob *own, const char *stage, bool rai
         *(raises ? &own->no_more : &own->no_less) = after;
 }
 
+/* Other settings are other conditions: what brought nothing may bring something now. */
+static void note_kept(weir_tuner *tuner, bool raises)
+{
+    tuner->set_brought_nothing = false;
+    for (size_t i = 0; i < tuner->num_knobs && raises; i++)
+        tuner->knobs[i].no_more = 0;
+}
+
+static bool gains(const weir_tuner *tuner, const live_trial *t)
+{
+    return t->gain >= 1 + least_gain(tuner) && t->low > 1;
+}
+
 /* Measures `other`, and keeps it if it gains (raises) or loses nothing (lowers). Returns whether it is kept. */
 static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, const live_setting *now,
                         const live_setting *other)
@@ -111,7 +125,8 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
     int64_t settle_ns = weir__live_settle_ns(view, node, WEIR_SECOND);
     live_unit unit = weir__live_unit(view, live.slice_ns);
-    int status = weir__live_try(tuner->pipeline, now, other, settle_ns, unit, &live, &tuner->stops, &t);
+    live_set set = { 1, { *now }, { *other } };
+    int status = weir__live_try(tuner->pipeline, &set, settle_ns, unit, &live, &tuner->stops, &t);
     if (status != WEIR_OK) {
         own->is_fixed = true;
         return false;
@@ -122,11 +137,12 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     }
     own->num_blank = 0;
     /* A loss would be seen: the interval reaches at most a tenth below what it was. */
-    bool gains = t.gain >= 1 + least_gain(tuner) && t.low > 1;
     bool is_free = t.gain >= 1 - least_gain(tuner) && t.low >= 0.9;
-    bool is_kept = raises ? gains : is_free;
+    bool is_kept = raises ? gains(tuner, &t) : is_free;
     if (is_kept && weir__live_apply(tuner->pipeline, other) != WEIR_OK)
         is_kept = false;
+    if (is_kept)
+        note_kept(tuner, raises);
     bool is_unclear = !is_kept && !raises && t.high >= 1 && own->num_unclear < MAX_UNCLEAR;
     own->num_unclear = is_unclear ? own->num_unclear + 1 : 0;
     if (!is_kept && !is_unclear)
@@ -185,6 +201,61 @@ static bool turn_knob(weir_tuner *tuner, const verdict_view *view, int node, boo
     return try_setting(tuner, view, node, &now, &other);
 }
 
+/* The set as an event, and a decision on each of its stages. */
+static void tell_set(weir_tuner *tuner, const live_set *set, const live_trial *t, bool is_kept)
+{
+    for (uint32_t i = 0; i < set->num; i++) {
+        const live_setting *now = &set->now[i], *other = &set->other[i];
+        weir_tuner_decision decision = { .action = is_kept ? WEIR_TUNER_KEPT : WEIR_TUNER_REVERTED,
+                                         .stage = now->stage,
+                                         .before = now->slots,
+                                         .after = is_kept ? other->slots : now->slots,
+                                         .slots = is_kept ? other->slots : now->slots,
+                                         .threads = is_kept ? other->threads : now->threads,
+                                         .gain = t->gain,
+                                         .low = t->low,
+                                         .high = t->high };
+        tell_decision(tuner, &decision, "%s %u: %+.1f %% (%+.1f to %+.1f %%), together with %u other stage%s",
+                      is_kept ? "kept" : "undone", other->slots, 100 * (t->gain - 1), 100 * (t->low - 1),
+                      100 * (t->high - 1), set->num - 1, set->num == 2 ? "" : "s");
+    }
+}
+
+/* Twice the slots of all stages that are used nearly as much as the first one: where each is as slow as the others, one alone
+   brings nothing. Returns whether they are kept; what is not needed of them is lowered later. */
+static bool raise_set(weir_tuner *tuner, const verdict_view *view, bool *has_tried)
+{
+    const weir_tuner_options *o = &tuner->options;
+    int nodes[LIVE_MOST_PARTS];
+    live_set set;
+    live_trial t;
+    uint32_t num = weir__live_candidates(view, nodes);
+    for (uint32_t i = num; i-- > 0;)
+        if (tuner->knobs[nodes[i]].is_fixed)
+            nodes[i] = nodes[--num];
+    if (num < 2 || tuner->set_brought_nothing ||
+        !weir__live_double(tuner->pipeline, nodes, num, o->max_slots, o->max_threads, &set) || set.num < 2)
+        return false;
+    *has_tried = true;
+    weir_live_options live = tuner->live;
+    live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
+    int64_t settle_ns = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        int64_t needed_ns = weir__live_settle_ns(view, nodes[i], WEIR_SECOND);
+        settle_ns = needed_ns > settle_ns ? needed_ns : settle_ns;
+    }
+    int status = weir__live_try(tuner->pipeline, &set, settle_ns, weir__live_unit(view, live.slice_ns), &live,
+                                &tuner->stops, &t);
+    tuner->set_brought_nothing = true;
+    if (status != WEIR_OK || isnan(t.gain))
+        return false;
+    bool is_kept = gains(tuner, &t) && weir__live_apply_all(tuner->pipeline, set.other, set.num) == WEIR_OK;
+    if (is_kept)
+        note_kept(tuner, true);
+    tell_set(tuner, &set, &t, is_kept);
+    return is_kept;
+}
+
 /* What the rules name as full. */
 static bool raise_limit(weir_tuner *tuner, const verdict_view *view, bool *has_tried)
 {
@@ -202,6 +273,9 @@ static bool raise_limit(weir_tuner *tuner, const verdict_view *view, bool *has_t
         is_kept = turn_knob(tuner, view, node, true, true, has_tried);
     if (!is_kept && other >= 0)
         is_kept = turn_knob(tuner, view, other, true, true, has_tried);
+    bool waits_for_tasks = kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE;
+    if (!is_kept && !*has_tried && waits_for_tasks)
+        is_kept = raise_set(tuner, view, has_tried);
     return is_kept;
 }
 
@@ -259,6 +333,7 @@ static bool keep_budget(weir_tuner *tuner, const verdict_view *view)
 
 static void forget_trials(weir_tuner *tuner)
 {
+    tuner->set_brought_nothing = false;
     for (size_t i = 0; i < tuner->num_knobs; i++)
         tuner->knobs[i].no_more = tuner->knobs[i].no_less = 0;
 }

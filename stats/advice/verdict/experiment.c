@@ -21,19 +21,24 @@
  */
 #define MEASURED 0.95
 
-static bool brings_more(const live_trial *t)
+bool weir__live_brings_more(const live_trial *t)
 {
-    return t->low > 1;
+    return t->low > 1 && t->gain >= WEIR_WORTH_GAIN;
 }
 
-static bool brings_nothing(const live_trial *t)
+bool weir__live_brings_nothing(const live_trial *t)
 {
-    return t->high < WEIR_WORTH_GAIN && !brings_more(t);
+    return t->high < WEIR_WORTH_GAIN && !weir__live_brings_more(t);
+}
+
+bool weir__live_brings_as_much(const live_trial *part, const live_trial *whole)
+{
+    return weir__live_brings_more(part) && part->high >= whole->low;
 }
 
 static bool decides(const live_trial *t)
 {
-    return brings_more(t) || brings_nothing(t);
+    return weir__live_brings_more(t) || weir__live_brings_nothing(t);
 }
 
 #define FASTER 0.2 /* of virtual speedups */
@@ -48,6 +53,12 @@ typedef struct experiment {
     int64_t start_ns;
     double other_s; /* time with other settings */
 } experiment;
+
+/* Most of the time of its tasks is for a CPU. */
+static bool computes_mostly(const node_view *n)
+{
+    return n->cpu + n->delay >= MOST;
+}
 
 static void report_progress(const experiment *e, const char *format, ...) WEIR_PRINTF(2, 3);
 
@@ -69,10 +80,10 @@ static void format_gain(char *text, size_t size, const live_trial *t)
              100 * (t->high - 1));
 }
 
-void weir__live_keep_trial(full_verdict *v, const live_setting *now, const live_setting *other, const live_trial *t)
+void weir__live_keep_trial(full_verdict *v, const live_set *set, const live_trial *t)
 {
-    weir_verdict_advice *advice = weir__verdict_find_setting(v, now, other);
-    advice = advice ? advice : weir__verdict_new_setting(v, now, other);
+    weir_verdict_advice *advice = set->num == 1 ? weir__verdict_find_setting(v, set->now, set->other) : NULL;
+    advice = advice ? advice : weir__verdict_new_setting(v, set);
     advice->is_measured = true;
     advice->gain = t->gain;
     advice->low = t->low;
@@ -83,15 +94,19 @@ void weir__live_keep_trial(full_verdict *v, const live_setting *now, const live_
 static const live_trial not_tried = { .gain = NAN, .low = NAN, .high = NAN };
 
 /* Measures another setting; NAN gains if the run ended, or the engine refused. */
-static live_trial run_trial(experiment *e, int node, const live_setting *now, const live_setting *other)
+static live_trial run_trial(experiment *e, const int *nodes, uint32_t num_nodes, const live_set *set)
 {
     live_trial t;
     char gain[80], change[VERDICT_TEXT_BYTES];
-    int status =
-        weir__live_try(e->pipeline, now, other, weir__live_settle_ns(&e->view, node, e->options.setting_ns / 3),
-                       weir__live_unit(&e->view, e->options.slice_ns), &e->options, NULL, &t);
+    int64_t settle_ns = 0;
+    for (uint32_t i = 0; i < num_nodes; i++) {
+        int64_t needed_ns = weir__live_settle_ns(&e->view, nodes[i], e->options.setting_ns / 3);
+        settle_ns = needed_ns > settle_ns ? needed_ns : settle_ns;
+    }
+    int status = weir__live_try(e->pipeline, set, settle_ns, weir__live_unit(&e->view, e->options.slice_ns),
+                                &e->options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
-    weir__verdict_describe_change(change, sizeof change, now, other);
+    weir__verdict_describe_set(change, sizeof change, set);
     if (status != WEIR_OK || isnan(t.gain)) {
         const char *why = t.needs_memory      ? "it needs too much memory"
                           : status != WEIR_OK ? weir_status_text(status)
@@ -102,34 +117,38 @@ static live_trial run_trial(experiment *e, int node, const live_setting *now, co
     }
     format_gain(gain, sizeof gain, &t);
     report_progress(e, "%s: %s", change, gain);
-    weir__live_keep_trial(e->verdict, now, other, &t);
+    weir__live_keep_trial(e->verdict, set, &t);
     return t;
+}
+
+/* Twice the slots of each. *set: what was tried. */
+static live_trial try_set(experiment *e, const int *nodes, uint32_t num, live_set *set)
+{
+    if (!weir__live_double(e->pipeline, nodes, num, WEIR_MAX_SLOTS, WEIR_MAX_SLOTS, set))
+        return not_tried;
+    return run_trial(e, nodes, num, set);
 }
 
 static live_trial try_slots(experiment *e, int node)
 {
-    live_setting now, other;
-    if (node < 0 || e->view.nodes[node].is_source || !weir__live_setting(e->pipeline, node, &now))
-        return not_tried;
-    other = now;
-    other.slots = 2 * now.slots;
-    other.threads = now.threads + now.slots;
-    return run_trial(e, node, &now, &other);
+    live_set set;
+    return node < 0 || e->view.nodes[node].is_source ? not_tried : try_set(e, &node, 1, &set);
 }
 
 /* Of the pool that a node runs on. */
 static live_trial try_threads(experiment *e, int node, uint32_t (*change)(uint32_t threads))
 {
-    live_setting now, other;
-    bool goes_on = weir__live_setting(e->pipeline, node, &now);
-    if (!now.has_own)
-        now.stage = NULL;
-    now.slots = 0;
-    other = now;
-    other.threads = change(now.threads);
-    if (!goes_on || other.threads == now.threads)
+    live_set set = { .num = 1 };
+    live_setting *now = &set.now[0], *other = &set.other[0];
+    bool goes_on = weir__live_setting(e->pipeline, node, now);
+    if (!now->has_own)
+        now->stage = NULL;
+    now->slots = 0;
+    *other = *now;
+    other->threads = change(now->threads);
+    if (!goes_on || other->threads == now->threads)
         return not_tried;
-    return run_trial(e, node, &now, &other);
+    return run_trial(e, &node, 1, &set);
 }
 
 static uint32_t twice(uint32_t threads)
@@ -144,28 +163,103 @@ static uint32_t one_less(uint32_t threads)
 
 /* -- what the trials say */
 
-void weir__live_conclude(full_verdict *v, const live_trial *t)
+void weir__live_conclude(full_verdict *v, const live_trial *t, bool has_rivals)
 {
     char gain[80];
     size_t used = strlen(v->sentence);
     format_gain(gain, sizeof gain, t);
     used += (size_t)snprintf(v->sentence + used, sizeof v->sentence - used, " Doubled: %s.", gain);
-    if (brings_nothing(t) && used < sizeof v->sentence)
+    bool is_alone = weir__live_brings_nothing(t) && !has_rivals;
+    if (is_alone && used < sizeof v->sentence)
         snprintf(v->sentence + used, sizeof v->sentence - used, " It serves %.3g items per second whatever you set.",
                  t->rate);
-    v->shown.confidence = decides(t) ? MEASURED : v->shown.confidence;
+    v->shown.confidence = weir__live_brings_more(t) || is_alone ? MEASURED : v->shown.confidence;
 }
 
-static void conclude_slots(experiment *e, const node_view *n, const live_trial *t)
+void weir__live_conclude_set(full_verdict *v, const live_set *set, const live_trial *t, const live_trial *alone)
+{
+    char names[VERDICT_TEXT_BYTES] = "", gain[80];
+    for (uint32_t i = 0; i < set->num; i++) {
+        char name[VERDICT_TEXT_BYTES];
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s",
+                 i == 0             ? ""
+                 : i + 1 < set->num ? ", "
+                                    : " and ",
+                 weir__verdict_short_name(set->now[i].stage, name, sizeof name));
+    }
+    format_gain(gain, sizeof gain, t);
+    snprintf(v->together, sizeof v->together, "%s", names);
+    weir__verdict_text(v->sentence,
+                       "The slots of %s, together: doubled, they bring %s; those of one of them alone, %+.0f %%.",
+                       names, gain, 100 * (alone->gain - 1));
+    v->shown.confidence = MEASURED;
+    v->shown.other_kind = WEIR_VERDICT_UNKNOWN;
+    *v->other_name = *v->other_sentence = '\0';
+}
+
+static void conclude_slots(experiment *e, const node_view *n, const live_trial *t, bool has_rivals)
 {
     full_verdict *v = e->verdict;
     bool waits = v->shown.kind == WEIR_VERDICT_OUTSIDE;
-    double slots = round(n->slots), computing = n->cpu + n->delay;
+    double slots = round(n->slots), for_cpu = n->cpu + n->delay;
     const char *verb = waits ? (slots > 1 ? "wait" : "waits") : slots > 1 ? "compute" : "computes";
     weir__verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s.", n->name, slots,
-                       slots > 1 ? "s" : "", verb, 100 * n->busy * (waits ? 1 - computing : computing),
+                       slots > 1 ? "s" : "", verb, 100 * n->busy * (waits ? 1 - for_cpu : for_cpu),
                        waits ? " for something outside weir" : "");
-    weir__live_conclude(v, t);
+    weir__live_conclude(v, t, has_rivals);
+}
+
+/* The nodes of the set without those from `at` on; returns their number. */
+static uint32_t leave_out(const int *nodes, uint32_t num, uint32_t at, uint32_t count, int *rest)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < num; i++)
+        if (i < at || i >= at + count)
+            rest[left++] = nodes[i];
+    return left;
+}
+
+/* Halves of the set, then quarters and so on, are left out as long as the others bring as much. One stage alone is not tried:
+   those that were brought nothing, and the others are used less. */
+static void leave_out_idle(experiment *e, int *nodes, uint32_t *num, live_set *set, live_trial *together)
+{
+    for (uint32_t count = *num / 2; count > 0; count /= 2)
+        for (uint32_t at = 0; at<*num && * num> 2;) {
+            int rest[LIVE_MOST_PARTS];
+            live_set other;
+            uint32_t left = leave_out(nodes, *num, at, count, rest);
+            live_trial t = left > 1 ? try_set(e, rest, left, &other) : not_tried;
+            if (!weir__live_brings_as_much(&t, together)) {
+                at += count;
+                continue;
+            }
+            memcpy(nodes, rest, sizeof rest);
+            *num = left;
+            *set = other;
+            *together = t;
+        }
+}
+
+typedef enum set_answer { SET_NOT_MEASURED, SET_BRINGS_NOTHING, SET_LIMITS } set_answer;
+
+/* No stage alone brings more: all that are used nearly as much as `node` are tried together. If they bring more, those of them
+   that are needed are the limit. */
+static set_answer examine_set(experiment *e, const live_trial *alone)
+{
+    int nodes[LIVE_MOST_PARTS];
+    live_set set;
+    uint32_t num = weir__live_candidates(&e->view, nodes);
+    if (num < 2)
+        return SET_BRINGS_NOTHING;
+    live_trial t = try_set(e, nodes, num, &set);
+    if (!weir__live_brings_more(&t))
+        return weir__live_brings_nothing(&t) ? SET_BRINGS_NOTHING : SET_NOT_MEASURED;
+    leave_out_idle(e, nodes, &num, &set, &t);
+    weir_verdict_kind kind = computes_mostly(&e->view.nodes[nodes[0]]) ? WEIR_VERDICT_SLOTS : WEIR_VERDICT_OUTSIDE;
+    weir__verdict_settle(e->verdict, kind, e->view.nodes[nodes[0]].name, "%s", MEASURED);
+    weir__live_conclude_set(e->verdict, &set, &t, alone);
+    return SET_LIMITS;
 }
 
 /* Two stages are in use nearly as much: the one whose slots bring more is the limit. */
@@ -175,17 +269,20 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
     int other = v->shown.other_kind == WEIR_VERDICT_SLOTS || v->shown.other_kind == WEIR_VERDICT_OUTSIDE
                     ? weir__live_find(&e->view, v->other_name)
                     : -1;
-    live_trial second = other >= 0 && !brings_more(first) ? try_slots(e, other) : (live_trial){ .low = NAN };
-    if (brings_more(&second)) {
+    live_trial second = other >= 0 && !weir__live_brings_more(first) ? try_slots(e, other) : not_tried;
+    if (weir__live_brings_more(&second)) {
         weir_verdict_kind kind = v->shown.other_kind;
         weir__verdict_settle(v, kind, e->view.nodes[other].name, "%s", v->shown.confidence);
         *first = second;
         node = other;
     }
-    conclude_slots(e, &e->view.nodes[node], first);
+    set_answer set = weir__live_brings_more(first) ? SET_BRINGS_NOTHING : examine_set(e, first);
+    if (set == SET_LIMITS)
+        return;
+    conclude_slots(e, &e->view.nodes[node], first, set == SET_NOT_MEASURED);
     if (v->shown.other_kind == WEIR_VERDICT_QUEUE) { /* a longer queue is not tried */
         v->shown.confidence = fmin(v->shown.confidence, 0.5);
-        if (!brings_nothing(first))
+        if (!weir__live_brings_nothing(first))
             return;
         weir__verdict_settle(v, WEIR_VERDICT_QUEUE, v->other_name, v->other_sentence, 0.5);
     } else if (!decides(first))
@@ -211,20 +308,20 @@ static void examine_threads(experiment *e)
     live_trial t = try_threads(e, node, twice);
     if (isnan(t.gain))
         return;
-    if (!brings_nothing(&t)) {
+    if (!weir__live_brings_nothing(&t)) {
         v->shown.confidence = decides(&t) ? MEASURED : v->shown.confidence;
         return;
     }
     /* What the tasks on the threads wait for, or the CPUs, are the limit. */
     const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
-    bool computes = n && n->cpu + n->delay >= MOST;
+    bool computes = n && computes_mostly(n);
     if (n && !computes) {
         weir__verdict_settle(v, n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_OUTSIDE, n->name,
                              "What the tasks of %s wait for: more threads do not get more of it.",
                              v->shown.confidence);
         t = try_slots(e, node);
         if (!isnan(t.gain))
-            conclude_slots(e, n, &t);
+            conclude_slots(e, n, &t, true);
     }
     if (n && computes)
         weir__verdict_settle(v, WEIR_VERDICT_CPUS, n->name,
@@ -244,8 +341,8 @@ static void examine_cpus(experiment *e)
     live_trial t = is_starved ? try_threads(e, node, twice) : try_slots(e, node);
     if (isnan(t.gain) || !decides(&t))
         return;
-    if (brings_nothing(&t)) {
-        v->shown.confidence = MEASURED;
+    if (weir__live_brings_nothing(&t)) { /* where others have CPUs, more threads would get more of them */
+        v->shown.confidence = are_taken ? fmin(v->shown.confidence, 0.5) : MEASURED;
     } else if (are_taken) {
         char gain[80];
         size_t used = strlen(v->sentence);
@@ -257,7 +354,7 @@ static void examine_cpus(experiment *e)
                              "The threads: %s keeps them busy, and more of them get more CPU time.", MEASURED);
     } else {
         v->shown.kind = WEIR_VERDICT_SLOTS;
-        conclude_slots(e, n, &t);
+        conclude_slots(e, n, &t, false);
     }
 }
 
@@ -283,14 +380,15 @@ static void examine_limits(experiment *e)
 /* ", decode +17 % (+14 to +20 %)". False = it could not be measured. */
 static bool append_speedup(experiment *e, const node_view *n, char *text, size_t size)
 {
-    live_setting now = { .stage = n->name, .is_speedup = true }, other = now;
+    live_set set = { .num = 1, .now[0] = { .stage = n->name, .is_speedup = true } };
     live_trial t;
     weir_live_options options = e->options;
     char name[100], gain[80];
-    other.speedup = FASTER;
+    set.other[0] = set.now[0];
+    set.other[0].speedup = FASTER;
     options.setting_ns /= 2;
     int status =
-        weir__live_try(e->pipeline, &now, &other,
+        weir__live_try(e->pipeline, &set,
                        weir__live_settle_ns(&e->view, weir__live_find(&e->view, n->name), e->options.setting_ns / 3),
                        weir__live_unit(&e->view, options.slice_ns), &options, NULL, &t);
     e->other_s += t.elapsed_s / 2;

@@ -33,35 +33,52 @@ static void sleep_for(int64_t ns)
 
 /* -- how it is used */
 
-/* CPU time in seconds, of which the second is the waiting for a CPU of this process's threads; NAN = not known. */
+/* CPU time in seconds; NAN = not known. pools, delay: of the threads of pools, and their waiting for a CPU. Other threads (the
+   consumer's, or that of this experiment) wake up often and compute little: their delays say nothing about tasks. */
 typedef struct cpu_times {
-    double process, delay, busy, idle;
+    double process, pools, delay, busy, idle;
 } cpu_times;
 
-static double read_delay_s(void)
+/* A file of a thread as text; "" = there is none. */
+static void read_of_thread(const char *thread, const char *name, char *text, size_t size)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/proc/self/task/%s/%s", thread, name);
+    FILE *file = *thread == '.' ? NULL : fopen(path, "r");
+    if (!file || !fgets(text, (int)size, file))
+        *text = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* The engine names the threads of its pools with a number: "decode/3". */
+static void read_pool_times(cpu_times *times)
 {
     DIR *tasks = opendir("/proc/self/task");
-    double sum = 0;
-    char path[300];
+    times->pools = times->delay = tasks ? 0 : NAN;
     for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
         double run_ns, delay_ns;
-        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
-        FILE *file = *entry->d_name == '.' ? NULL : fopen(path, "r");
-        if (file && fscanf(file, "%lf %lf", &run_ns, &delay_ns) == 2)
-            sum += 1e-9 * delay_ns;
-        if (file)
-            fclose(file);
+        char text[100];
+        read_of_thread(entry->d_name, "comm", text, sizeof text);
+        const char *slash = strrchr(text, '/');
+        if (!slash || slash[1] < '0' || slash[1] > '9')
+            continue;
+        read_of_thread(entry->d_name, "schedstat", text, sizeof text);
+        if (sscanf(text, "%lf %lf", &run_ns, &delay_ns) != 2)
+            continue;
+        times->pools += 1e-9 * run_ns;
+        times->delay += 1e-9 * delay_ns;
     }
     if (tasks)
         closedir(tasks);
-    return tasks ? sum : NAN;
 }
 
 static cpu_times read_cpu_times(void)
 {
     struct rusage used;
     double user, nice, system, idle, disk, irq, softirq, tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
-    cpu_times times = { .process = NAN, .delay = read_delay_s(), .busy = NAN, .idle = NAN };
+    cpu_times times = { .process = NAN, .busy = NAN, .idle = NAN };
+    read_pool_times(&times);
     if (getrusage(RUSAGE_SELF, &used) == 0)
         times.process = (double)used.ru_utime.tv_sec + 1e-6 * (double)used.ru_utime.tv_usec +
                         (double)used.ru_stime.tv_sec + 1e-6 * (double)used.ru_stime.tv_usec;
@@ -193,7 +210,8 @@ static void view_cpus(verdict_view *view, const cpu_times *from, const cpu_times
                         .stored = NAN };
     s->other = fmax(0, busy - s->process);
     s->all = s->process + s->other + s->idle;
-    double delay_ratio = (to->delay - from->delay + child_delay_s) / fmax(s->process * elapsed_s, 1e-6);
+    double children_s = fmax(0, pools * elapsed_s - (to->pools - from->pools));
+    double delay_ratio = (to->delay - from->delay + child_delay_s) / fmax(to->pools - from->pools + children_s, 1e-6);
     view_pools(view, isnan(delay_ratio) ? 0 : fmax(0, delay_ratio));
 }
 
@@ -340,6 +358,60 @@ int weir__live_apply(weir_pipeline *pipeline, const live_setting *setting)
     return status;
 }
 
+int weir__live_apply_all(weir_pipeline *pipeline, const live_setting *settings, uint32_t num)
+{
+    int status = WEIR_OK;
+    for (uint32_t i = 0; i < num && status == WEIR_OK; i++)
+        status = weir__live_apply(pipeline, &settings[i]);
+    return status;
+}
+
+uint32_t weir__live_candidates(const verdict_view *view, int nodes[LIVE_MOST_PARTS])
+{
+    double most = 0;
+    uint32_t num = 0;
+    for (size_t i = 0; i < view->num_nodes; i++)
+        if (!view->nodes[i].is_source && weir__verdict_use(view, i) > most) {
+            most = weir__verdict_use(view, i);
+            nodes[0] = (int)i;
+            num = 1;
+        }
+    for (size_t i = 0; i < view->num_nodes && num > 0 && num < LIVE_MOST_PARTS; i++)
+        if ((int)i != nodes[0] && !view->nodes[i].is_source && weir__verdict_use(view, i) * WEIR_WORTH_GAIN >= most)
+            nodes[num++] = (int)i;
+    return num;
+}
+
+bool weir__live_double(weir_pipeline *pipeline, const int *nodes, uint32_t num, uint32_t most_slots,
+                       uint32_t most_threads, live_set *set)
+{
+    uint32_t more = 0; /* slots on the pool */
+    *set = (live_set){ .num = 0 };
+    for (uint32_t i = 0; i < num; i++) {
+        live_setting *now = &set->now[set->num], *other = &set->other[set->num];
+        if (!weir__live_setting(pipeline, nodes[i], now))
+            return false;
+        *other = *now;
+        other->slots =
+            now->slots > most_slots / 2 ? (now->slots > most_slots ? now->slots : most_slots) : 2 * now->slots;
+        if (other->slots == now->slots)
+            continue;
+        set->num++;
+        if (now->has_own)
+            other->threads += other->slots - now->slots;
+        else
+            more += other->slots - now->slots;
+    }
+    for (uint32_t i = 0; i < set->num; i++) {
+        uint32_t threads = set->now[i].threads, *others = &set->other[i].threads;
+        if (!set->now[i].has_own)
+            *others = threads + more <= most_threads ? threads + more
+                      : threads > most_threads       ? threads
+                                                     : most_threads;
+    }
+    return set->num > 0;
+}
+
 /* -- trials */
 
 int weir__live_find(const verdict_view *view, const char *name)
@@ -416,15 +488,24 @@ static uint64_t memory_limit(const weir_live_options *options)
     return options->memory_bytes ? options->memory_bytes : kb ? (uint64_t)kb * 256 : UINT64_MAX;
 }
 
+/* What a queue had in store is no flow: a change that empties it faster does not last. */
+typedef struct queue_flow {
+    double taken, lost; /* items; lost: by which its level has fallen */
+} queue_flow;
+
 typedef struct alternation {
     weir_pipeline *pipeline;
     const live_setting *settings[2]; /* now, other */
+    uint32_t num_settings;           /* of each */
     int present;                     /* which of them is set */
     int64_t settle_ns, slice_ns;
     live_unit unit;
     const atomic_bool *stops;
-    double rates[2]; /* items per second, of the last pair */
-    uint64_t num[2]; /* units that were done in all slices */
+    double rates[2];      /* items per second, of the last pair */
+    uint64_t num[2];      /* units that were done in all slices */
+    queue_flow *flows[2]; /* of each queue, in the slices of all pairs */
+    queue_flow *pair[2];  /* in the present pair, which counts when it is complete */
+    size_t num_queues;
 } alternation;
 
 /* What is done: items that the consumer has taken, or work in the unit of a stage, and at which time; without the time by which a
@@ -434,37 +515,58 @@ typedef struct progress {
     int64_t at_ns;
 } progress;
 
-/* False = the run is at its end. */
-static bool count_progress(weir_pipeline *pipeline, live_unit unit, progress *count)
+/* Adds what a snapshot shows of the queues to the flows, or takes it away from them (sign -1). */
+static void add_flows(queue_flow *flows, const weir_snapshot *s, double sign)
+{
+    for (size_t i = 0; i < s->num_queues; i++) {
+        flows[i].taken += sign * (double)s->queues[i].num_items;
+        flows[i].lost -= sign * (double)s->queues[i].depth;
+    }
+}
+
+/* The share of what was taken that was no flow, of the queue that lost most of it. */
+static double lost_share(const queue_flow *flows, size_t num)
+{
+    double most = 0;
+    for (size_t i = 0; i < num; i++)
+        if (flows[i].taken > 0)
+            most = fmax(most, flows[i].lost / flows[i].taken);
+    return fmin(most, 0.99);
+}
+
+/* False = the run is at its end. flow_sign: 1 at the end of a slice, -1 at its beginning, 0 between. */
+static bool count_progress(const alternation *a, double flow_sign, progress *count)
 {
     weir_snapshot *s;
-    if (weir_pipeline_snapshot(pipeline, &s) != WEIR_OK)
+    if (weir_pipeline_snapshot(a->pipeline, &s) != WEIR_OK)
         return false;
-    uint64_t num = unit.node >= 0 ? s->stages[unit.node].num_work : s->queues[s->num_queues - 1].num_items;
+    uint64_t num = a->unit.node >= 0 ? s->stages[a->unit.node].num_work : s->queues[s->num_queues - 1].num_items;
     *count = (progress){ num, weir_clock_ns() - s->delayed_ns };
+    if (flow_sign != 0)
+        add_flows(a->pair[a->present], s, flow_sign);
     bool goes_on = is_running(s);
     weir_snapshot_free(s);
     return goes_on;
 }
 
 /* Sleeps, but not much beyond the end of the run; then counts. False = the run is at its end. */
-static bool count_after(const alternation *a, int64_t ns, progress *count)
+static bool count_after(const alternation *a, int64_t ns, double flow_sign, progress *count)
 {
     const int64_t step_ns = 100 * WEIR_MILLISECOND;
     for (; ns > step_ns; ns -= step_ns) {
         sleep_for(step_ns);
-        if (!count_progress(a->pipeline, a->unit, count) || must_stop(a->stops))
+        if (!count_progress(a, 0, count) || must_stop(a->stops))
             return false;
     }
     sleep_for(ns);
-    return count_progress(a->pipeline, a->unit, count);
+    return count_progress(a, flow_sign, count);
 }
 
 /* Items per second in one slice, after the change has settled; adds what was done to *num. NAN = the run is at its end. */
 static double run_slice(const alternation *a, int64_t settle_ns, uint64_t *num)
 {
     progress before, after;
-    if (!count_after(a, settle_ns, &before) || !count_after(a, a->slice_ns, &after))
+    if (!count_after(a, settle_ns, -1, &before) || !count_after(a, a->slice_ns, 1, &after))
         return NAN;
     double elapsed_s = 1e-9 * (double)(after.at_ns - before.at_ns);
     *num += after.num - before.num;
@@ -477,7 +579,7 @@ static int run_pair(alternation *a, int first)
     for (int i = 0; i < 2; i++) {
         int which = i ? !first : first;
         bool changes = which != a->present;
-        int status = changes ? weir__live_apply(a->pipeline, a->settings[which]) : WEIR_OK;
+        int status = changes ? weir__live_apply_all(a->pipeline, a->settings[which], a->num_settings) : WEIR_OK;
         if (status != WEIR_OK)
             return status;
         a->present = which;
@@ -485,27 +587,46 @@ static int run_pair(alternation *a, int first)
         if (isnan(a->rates[which]))
             return WEIR_EOF;
     }
+    for (size_t i = 0; i < 2 * a->num_queues; i++) { /* of both settings */
+        a->flows[0][i].taken += a->pair[0][i].taken;
+        a->flows[0][i].lost += a->pair[0][i].lost;
+        a->pair[0][i] = (queue_flow){ 0, 0 };
+    }
     return WEIR_OK;
 }
 
 #define TRIAL_TEXT "slots %u -> %u, threads %u -> %u: %ld per mille (%ld to %ld) of %ld items in 1000 s"
 
-/* Later explanations of the recording read it. Whole numbers: the program's locale may have a decimal comma. */
-static void note_trial(weir_pipeline *pipeline, const live_setting *now, const live_setting *other,
-                       const live_trial *t)
+#define PART_TEXT "part %u of %u, "
+
+/* Later explanations of the recording read it, an event for each part. Whole numbers: the program's locale may have a decimal
+   comma. */
+static void note_trial(weir_pipeline *pipeline, const live_set *set, const live_trial *t)
 {
-    char text[200];
-    if (other->is_speedup || isnan(t->gain))
-        return;
-    snprintf(text, sizeof text, TRIAL_TEXT, now->slots, other->slots, now->threads, other->threads,
-             lround(1000 * t->gain), lround(1000 * t->low), lround(1000 * t->high), lround(1000 * t->rate));
-    weir_pipeline_event(pipeline, "trial", other->stage ? other->stage : "pipeline", text);
+    for (uint32_t i = 0; i < set->num && !isnan(t->gain); i++) {
+        const live_setting *now = &set->now[i], *other = &set->other[i];
+        char text[200] = "";
+        if (other->is_speedup)
+            return;
+        if (set->num > 1)
+            snprintf(text, sizeof text, PART_TEXT, i + 1, set->num);
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, TRIAL_TEXT, now->slots, other->slots, now->threads, other->threads,
+                 lround(1000 * t->gain), lround(1000 * t->low), lround(1000 * t->high), lround(1000 * t->rate));
+        weir_pipeline_event(pipeline, "trial", other->stage ? other->stage : "pipeline", text);
+    }
 }
 
-bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *other, live_trial *t)
+bool weir__live_parse_trial(const char *text, uint32_t *at, uint32_t *num, live_setting *now, live_setting *other,
+                            live_trial *t)
 {
     long gain, low, high, rate;
     *now = *other = (live_setting){ .stage = NULL };
+    if (sscanf(text, PART_TEXT, at, num) != 2)
+        *at = *num = 1;
+    else
+        text = strchr(text, ',') + 2;
+    *at -= 1;
     if (sscanf(text, TRIAL_TEXT, &now->slots, &other->slots, &now->threads, &other->threads, &gain, &low, &high,
                &rate) != 8)
         return false;
@@ -514,7 +635,7 @@ bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *o
                        .high = 1e-3 * (double)high,
                        .rate = 1e-3 * (double)rate,
                        .other_rate = 1e-6 * (double)rate * (double)gain };
-    return low > 0;
+    return low > 0 && *at < *num && *num <= LIVE_MOST_PARTS;
 }
 
 /* run_slice() adds half a unit to each slice: with less than one in a slice that would be most of the rate. */
@@ -530,14 +651,43 @@ static int64_t longest_trial_ns(const alternation *a, const weir_live_options *o
     return a->unit.node >= 0 && 2 * least_ns > most_ns ? 2 * least_ns : most_ns;
 }
 
-int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                   live_unit unit, const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
+/* The means of all pairs, without what the queues lost. */
+static void conclude_trial(const alternation *a, double mean, double half, const double sums[2], live_trial *t)
+{
+    double flow[2];
+    for (int i = 0; i < 2; i++)
+        flow[i] = 1 - lost_share(a->flows[i], a->num_queues);
+    t->gain = exp(mean) * flow[1] / flow[0];
+    t->low = exp(mean - half) * flow[1] / flow[0];
+    t->high = exp(mean + half) * flow[1] / flow[0];
+    t->rate = sums[0] / t->num_pairs * flow[0];
+    t->other_rate = sums[1] / t->num_pairs * flow[1];
+}
+
+/* False = out of memory, or the run is at its end. */
+static bool get_flows(alternation *a)
+{
+    weir_snapshot *s;
+    if (weir_pipeline_snapshot(a->pipeline, &s) != WEIR_OK)
+        return false;
+    a->num_queues = s->num_queues;
+    weir_snapshot_free(s);
+    a->flows[0] = calloc(4 * a->num_queues, sizeof *a->flows[0]);
+    a->flows[1] = a->flows[0] + a->num_queues;
+    a->pair[0] = a->flows[1] + a->num_queues;
+    a->pair[1] = a->pair[0] + a->num_queues;
+    return a->flows[0] != NULL;
+}
+
+int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
+                   const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
     double ratios[MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
     int64_t start_ns = weir_clock_ns();
     uint64_t memory = weir__live_resident_bytes(), limit = memory_limit(options);
     alternation a = { .pipeline = pipeline,
-                      .settings = { now, other },
+                      .settings = { set->now, set->other },
+                      .num_settings = set->num,
                       .settle_ns = settle_ns,
                       .slice_ns = options->slice_ns,
                       .unit = unit,
@@ -545,6 +695,8 @@ int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_
     int64_t most_ns = longest_trial_ns(&a, options);
     int status = WEIR_OK;
     *trial = (live_trial){ .gain = NAN, .low = NAN, .high = NAN, .rate = NAN, .other_rate = NAN };
+    if (!get_flows(&a))
+        return WEIR_OK;
     while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < most_ns &&
            (trial->num_pairs < LEAST_PAIRS || half > options->precision)) {
         status = run_pair(&a, trial->num_pairs % 2);
@@ -556,15 +708,11 @@ int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_
         sums[1] += a.rates[1];
         mean = weir__mean_interval(ratios, trial->num_pairs, &half);
     }
-    int restored = a.present ? weir__live_apply(pipeline, now) : WEIR_OK;
+    int restored = a.present ? weir__live_apply_all(pipeline, set->now, set->num) : WEIR_OK;
     trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
-    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST && has_enough(&a, trial->num_pairs)) {
-        trial->gain = exp(mean);
-        trial->low = exp(mean - half);
-        trial->high = exp(mean + half);
-        trial->rate = sums[0] / trial->num_pairs;
-        trial->other_rate = sums[1] / trial->num_pairs;
-    }
-    note_trial(pipeline, now, other, trial);
+    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST && has_enough(&a, trial->num_pairs))
+        conclude_trial(&a, mean, half, sums, trial);
+    free(a.flows[0]);
+    note_trial(pipeline, set, trial);
     return status == WEIR_EOF ? WEIR_OK : status != WEIR_OK ? status : restored == WEIR_ESTOPPED ? WEIR_OK : restored;
 }

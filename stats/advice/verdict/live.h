@@ -17,6 +17,9 @@ int weir__live_apply(weir_pipeline *pipeline, const live_setting *setting);
 /* The present setting of a stage (index of the view), or of the pool (node -1). False = the pipeline has ended. */
 bool weir__live_setting(weir_pipeline *pipeline, int node, live_setting *setting);
 
+/* WEIR_OK, or why the engine refused one of them; then as much as possible is as it was before. */
+int weir__live_apply_all(weir_pipeline *pipeline, const live_setting *settings, uint32_t num);
+
 /* What a trial found: throughput with the other setting / with the present one. */
 typedef struct live_trial {
     double gain, low, high; /* 95 % interval; NAN = not known: too few items, or the run ended */
@@ -37,22 +40,45 @@ typedef struct live_unit {
 live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns);
 
 /*
- * Runs the two settings in alternation, A B B A …, one slice each, and compares what is done in each pair of slices, in that
- * unit. settle_ns passes after each change before items count: tasks that began before it. In the end the
- * present setting is back. WEIR_OK, also if the run ended (num_pairs then is small); or why the engine refused the change.
+ * Runs the present and the other settings in alternation, A B B A …, one slice each, and compares what is done in each pair
+ * of slices, in that unit. settle_ns passes after each change before items count: tasks that began before it. What a queue
+ * loses during the slices of a setting is no flow, and does not count. In the end the present settings are back. WEIR_OK,
+ * also if the run ended (num_pairs then is small); or why the engine refused the change.
  */
-int weir__live_try(weir_pipeline *pipeline, const live_setting *now, const live_setting *other, int64_t settle_ns,
-                   live_unit unit, const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
+int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
+                   const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
 
-/* The event "trial" in which weir__live_try() notes settings and what they brought. False: the text is none of them. */
-bool weir__live_parse_trial(const char *text, live_setting *now, live_setting *other, live_trial *trial);
+/* A part of the event "trial" in which weir__live_try() notes settings and what they brought: part *at of *num, from 0.
+   False: the text is none of them. */
+bool weir__live_parse_trial(const char *text, uint32_t *at, uint32_t *num, live_setting *now, live_setting *other,
+                            live_trial *trial);
 
 /* Adds the trial to what helps, or was tried; as often as it was tried, the last result counts. */
-void weir__live_keep_trial(full_verdict *verdict, const live_setting *now, const live_setting *other,
-                           const live_trial *trial);
+void weir__live_keep_trial(full_verdict *verdict, const live_set *set, const live_trial *trial);
 
-/* Twice the slots of the stage that limits were tried: adds the result to the sentence, and its confidence. */
-void weir__live_conclude(full_verdict *verdict, const live_trial *trial);
+/* Twice the slots of the stage that limits were tried: adds the result to the sentence, and its confidence. has_rivals: other
+   stages are used nearly as much; a single stage that brings nothing then says nothing about what they bring together. */
+void weir__live_conclude(full_verdict *verdict, const live_trial *trial, bool has_rivals);
+
+/* The stages of the set limit together: says so, with what twice the slots of each bring. `alone`: those of the first one. */
+void weir__live_conclude_set(full_verdict *verdict, const live_set *set, const live_trial *trial,
+                             const live_trial *alone);
+
+/* It brings more for certain, and as much as is worth a change; or certainly less than that. Between them, it is open. */
+bool weir__live_brings_more(const live_trial *trial);
+bool weir__live_brings_nothing(const live_trial *trial);
+
+/* A part of a set brings more, and nothing shows that it is less than the whole set brings. */
+bool weir__live_brings_as_much(const live_trial *part, const live_trial *whole);
+
+/* Stages whose slots are used nearly as much as those of the most used one, which is the first: what WEIR_WORTH_GAIN leaves
+   of it. Only together they may be a limit that can be measured. Returns their number. */
+uint32_t weir__live_candidates(const verdict_view *view, int nodes[LIVE_MOST_PARTS]);
+
+/* Twice the slots of each node, up to most_slots, with as many more threads, up to most_threads of the pool. False = the
+   pipeline has ended, or nothing would change. */
+bool weir__live_double(weir_pipeline *pipeline, const int *nodes, uint32_t num, uint32_t most_slots,
+                       uint32_t most_threads, live_set *set);
 
 /* Its index; -1 = there is none. */
 int weir__live_find(const verdict_view *view, const char *name);

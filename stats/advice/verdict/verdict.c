@@ -71,13 +71,21 @@ static double waiting_for_cpus(const judgement *j)
     return waiting;
 }
 
-/* Not one more task would find a CPU, or fewer CPUs are left than tasks wait for one: a scheduler leaves some idle. */
+/* That one more task would find. */
+static double cpus_left(const judgement *j)
+{
+    const system_view *s = &j->view->system;
+    return fmin(s->budget - s->process, s->idle + weir__or_zero(s->disk_idle)); /* fmin() ignores what is not known */
+}
+
+/* This process uses all that it may: not one more task would find a CPU. Or fewer CPUs are left than tasks wait for one, and at
+   least one does: a scheduler leaves some idle. That other programs leave none idle says nothing by itself: a scheduler shares
+   the CPUs, and what this process lacks is the time in which its own threads wait for one. */
 static bool cpus_are_full(const judgement *j)
 {
     const system_view *s = &j->view->system;
-    double left =
-        fmin(s->budget - s->process, s->idle + weir__or_zero(s->disk_idle)); /* fmin() ignores what is not known */
-    return left < ONE || left < waiting_for_cpus(j);
+    double waiting = waiting_for_cpus(j);
+    return s->budget - s->process < ONE || (cpus_left(j) < waiting && waiting >= ONE);
 }
 
 /* The CPUs that threads and processes other than the pools' use, beyond what the consumer may use. */
@@ -104,6 +112,12 @@ static double use_of(const judgement *j, const node_view *n)
             use = fmin(use, 1 - q->occupied);
     }
     return use;
+}
+
+double weir__verdict_use(const verdict_view *view, size_t node)
+{
+    judgement j = { .view = view };
+    return use_of(&j, &view->nodes[node]);
 }
 
 static finding measure_consumer(const judgement *j)
@@ -156,16 +170,16 @@ static bool wait_for_cpus(const judgement *j, const node_view *n)
            (n->pool_delay >= MOST && is_full && needs_threads(n));
 }
 
-/* All CPUs are in use, most of them by child processes or by threads of a codec, while slots wait for them. */
-static bool wait_for_helpers(const judgement *j, const node_view *n)
+/* All CPUs are in use, most of them by threads of a codec, or processes that report to no task, while slots wait for them. */
+static bool wait_for_helpers(const judgement *j)
 {
-    double own = fmax(own_threads_cpus(j), n->slots * n->busy * weir__or_zero(n->cpu));
+    double own = own_threads_cpus(j);
     return cpus_are_full(j) && own >= MOST * j->view->system.process && own >= ONE;
 }
 
 static bool lacks_cpus(const judgement *j)
 {
-    return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j, j->first));
+    return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j));
 }
 
 /* CPUs that the process could use, but does not. */
@@ -586,7 +600,7 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
                      : computing(rival) >= MOST ? WEIR_VERDICT_SLOTS
                                                 : WEIR_VERDICT_OUTSIDE,
                      rival->name, rival->is_source ? sources : stages);
-    } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_are_full(j) && missing_cpus(j) >= ONE) {
+    } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_left(j) < ONE && missing_cpus(j) >= ONE) {
         tell_cpus(v, j);
         settle_other(v, WEIR_VERDICT_CPUS, "", others);
     } else if (queue.queue && queue.share >= MOST) {
@@ -700,6 +714,7 @@ full_verdict *weir__verdict_judge(const verdict_view *view)
                                .other_name = v->other_name,
                                .other_sentence = v->other_sentence,
                                .missing = v->missing,
+                               .together = v->together,
                                .evidence = v->evidence,
                                .advice = v->advice,
                                .items_per_s = view->items_per_s };

@@ -31,6 +31,8 @@ typedef struct advising {
     double base_cpus;            /* predicted for the recorded settings */
     double deviation;            /* of the predictions; see is_too_short() */
     live_trial concluding;       /* twice the slots of the stage that limits; gain 0 = was not tried */
+    live_set parts, set;         /* of the trial that is being read; those that were tried together */
+    live_trial together;         /* what the set brought */
     int status;                  /* of the first error */
     weir_error *error;
 } advising;
@@ -81,31 +83,77 @@ static bool is_decode(const char *name)
     return strcmp(weir__verdict_short_name(name, text, sizeof text), "decode") == 0;
 }
 
-void weir__verdict_describe_change(char *text, size_t size, const live_setting *now, const live_setting *other)
+/* ", and 12 threads instead of 8", or nothing */
+static void append_threads(char *text, size_t size, const live_setting *now, const live_setting *other)
 {
-    char name[VERDICT_TEXT_BYTES] = "", threads[60] = "";
-    if (other->stage)
-        weir__verdict_short_name(other->stage, name, sizeof name);
-    if (other->threads != now->threads)
-        snprintf(threads, sizeof threads, "%u thread%s instead of %u", other->threads, other->threads == 1 ? "" : "s",
-                 now->threads);
-    if (other->slots != now->slots)
-        snprintf(text, size, "%s with %u slot%s instead of %u%s%s", name, other->slots, other->slots == 1 ? "" : "s",
-                 now->slots, *threads ? ", and " : "", threads);
-    else
-        snprintf(text, size, "%s%s%s", threads, other->has_own ? " for " : " in the pool",
-                 other->has_own ? name : "");
+    size_t used = strlen(text);
+    if (other->threads != now->threads && used < size)
+        snprintf(text + used, size - used, "%s%u thread%s instead of %u", used ? ", and " : "", other->threads,
+                 other->threads == 1 ? "" : "s", now->threads);
 }
 
-weir_verdict_advice *weir__verdict_new_setting(full_verdict *v, const live_setting *now, const live_setting *other)
+void weir__verdict_describe_set(char *text, size_t size, const live_set *set)
 {
-    weir_verdict_advice *advice = weir__verdict_new_advice(v);
-    char name[VERDICT_TEXT_BYTES] = "", change[VERDICT_TEXT_BYTES];
-    bool changes_slots = other->slots != now->slots;
+    char name[VERDICT_TEXT_BYTES] = "";
+    const live_setting *now = set->now, *other = set->other, *of_pool = NULL;
+    *text = '\0';
     if (other->stage)
         weir__verdict_short_name(other->stage, name, sizeof name);
-    weir__verdict_describe_change(change, sizeof change, now, other);
+    if (other->slots == now->slots) {
+        append_threads(text, size, now, other);
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", other->has_own ? " for " : " in the pool",
+                 other->has_own ? name : "");
+        return;
+    }
+    for (uint32_t i = 0; i < set->num; i++) {
+        size_t used = strlen(text);
+        now = &set->now[i];
+        other = &set->other[i];
+        of_pool = other->has_own ? of_pool : other;
+        if (used < size)
+            snprintf(text + used, size - used, "%s%s with %u slot%s instead of %u", used ? ", " : "",
+                     weir__verdict_short_name(other->stage, name, sizeof name), other->slots,
+                     other->slots == 1 ? "" : "s", now->slots);
+        if (other->has_own)
+            append_threads(text, size, now, other);
+    }
+    if (of_pool)
+        append_threads(text, size, set->now + (of_pool - set->other), of_pool);
+}
+
+static void put_code(const weir_verdict_advice *advice, const live_set *set)
+{
+    char code[VERDICT_TEXT_BYTES] = "", name[VERDICT_TEXT_BYTES];
+    for (uint32_t i = 0; i < set->num; i++) {
+        const live_setting *other = &set->other[i];
+        size_t used = strlen(code);
+        bool is_last = i + 1 == set->num;
+        if (other->slots != set->now[i].slots)
+            used += (size_t)snprintf(code + used, sizeof code - used, "%s.concurrency = %u in the options of %s",
+                                     used ? ", " : "", other->slots,
+                                     weir__verdict_short_name(other->stage, name, sizeof name));
+        if (used < sizeof code && (other->has_own || is_last))
+            snprintf(code + used, sizeof code - used, "%s.threads = %u in %s of the %s", used ? ", " : "",
+                     other->threads, used ? "those" : "the options",
+                     used && other->has_own ? "same"
+                     : other->has_own       ? "stage"
+                                            : "pipeline");
+    }
+    weir__verdict_text(advice->code, "%s", code);
+}
+
+weir_verdict_advice *weir__verdict_new_setting(full_verdict *v, const live_set *set)
+{
+    weir_verdict_advice *advice = weir__verdict_new_advice(v);
+    char change[VERDICT_TEXT_BYTES];
+    const live_setting *now = set->now, *other = set->other;
+    bool changes_slots = other->slots != now->slots;
+    weir__verdict_describe_set(change, sizeof change, set);
     weir__verdict_text(advice->change, "%s", change);
+    put_code(advice, set);
+    if (set->num > 1)
+        return advice;
     weir__verdict_text(advice->stage, "%s", other->stage ? other->stage : "");
     advice->slots = changes_slots ? other->slots : 0;
     advice->threads = other->threads != now->threads ? other->threads : 0;
@@ -113,12 +161,6 @@ weir_verdict_advice *weir__verdict_new_setting(full_verdict *v, const live_setti
         weir__verdict_text(advice->options, "--concurrency %u --threads %u", other->slots, other->threads);
     else if (!changes_slots && !other->has_own)
         weir__verdict_text(advice->options, "--threads %u", other->threads);
-    if (changes_slots)
-        weir__verdict_text(advice->code, ".concurrency = %u in the options of %s, .threads = %u in those of the %s",
-                           other->slots, name, other->threads, other->has_own ? "same" : "pipeline");
-    else
-        weir__verdict_text(advice->code, ".threads = %u in the options of the %s", other->threads,
-                           other->has_own ? "stage" : "pipeline");
     return advice;
 }
 
@@ -223,7 +265,7 @@ static void propose_slots(advising *a)
     other.threads = now.threads ? now.threads + now.slots : 0;
     if (weir__verdict_find_setting(a->verdict, &now, &other)) /* it was tried */
         return;
-    weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &now, &other);
+    weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &(live_set){ 1, { now }, { other } });
     if (a->verdict->shown.kind == WEIR_VERDICT_OUTSIDE)
         weir__verdict_text(advice->assumes, "what its tasks wait for can serve twice as many at once");
     if (a->verdict->polls)
@@ -241,7 +283,7 @@ static void propose_threads(advising *a)
     if (!now.threads || weir__verdict_find_setting(a->verdict, &now, &other))
         return;
     set_threads_in_model(a, &other);
-    propose_change(a, weir__verdict_new_setting(a->verdict, &now, &other));
+    propose_change(a, weir__verdict_new_setting(a->verdict, &(live_set){ 1, { now }, { other } }));
 }
 
 static void propose_own_threads(advising *a, const weir_model_node *node)
@@ -396,15 +438,29 @@ static bool was_tried(const advising *a)
     return a->concluding.gain > 0;
 }
 
+/* Adds the part to the trial of which it is one: its parts follow each other. True = the trial is complete. */
+static bool add_part(live_set *set, uint32_t at, uint32_t num, const live_setting *now, const live_setting *other)
+{
+    if (at != set->num)
+        set->num = LIVE_MOST_PARTS; /* one of them is missing, or no longer true */
+    if (at == 0)
+        set->num = 0;
+    if (set->num == LIVE_MOST_PARTS)
+        return false;
+    set->now[at] = *now;
+    set->other[at] = *other;
+    return ++set->num == num;
+}
+
 /* If settings are still as they were. */
 static int take_trial(void *self, const weir_row *row, weir_error *error)
 {
     advising *a = self;
-    full_verdict *v = a->verdict;
     live_setting now, other;
     live_trial trial;
+    uint32_t part, num;
     (void)error;
-    if (!weir__live_parse_trial(weir_row_text(row, 1), &now, &other, &trial))
+    if (!weir__live_parse_trial(weir_row_text(row, 1), &part, &num, &now, &other, &trial))
         return WEIR_OK;
     size_t at = weir__model_find(a->model, weir_row_text(row, 0));
     const weir_model_node *node = at < a->model->num_nodes ? &a->model->shown.nodes[at] : NULL;
@@ -414,8 +470,14 @@ static int take_trial(void *self, const weir_row *row, weir_error *error)
         return WEIR_OK;
     now.stage = other.stage = node ? node->name : NULL;
     now.has_own = other.has_own = has_own;
-    weir__live_keep_trial(v, &now, &other, &trial);
-    if (now.slots && other.slots == 2 * now.slots && strcmp(node->name, v->name) == 0)
+    if (!add_part(&a->parts, part, num, &now, &other))
+        return WEIR_OK;
+    weir__live_keep_trial(a->verdict, &a->parts, &trial);
+    bool is_first = a->set.num == 0;
+    if (num > 1 && (is_first || weir__live_brings_as_much(&trial, &a->together))) {
+        a->set = a->parts;
+        a->together = trial;
+    } else if (num == 1 && now.slots && other.slots == 2 * now.slots && strcmp(node->name, a->verdict->name) == 0)
         a->concluding = trial;
     return WEIR_OK;
 }
@@ -423,13 +485,20 @@ static int take_trial(void *self, const weir_row *row, weir_error *error)
 static void take_trials(advising *a, weir_reader *reader, int64_t run_id)
 {
     weir_filter filter = { .run_id = run_id };
-    weir_verdict_kind kind = a->verdict->shown.kind;
+    full_verdict *v = a->verdict;
     if (a->status == WEIR_OK)
         a->status = weir_reader_select(reader, &filter,
                                        "SELECT category, detail FROM events WHERE event_name = 'trial' ORDER BY id",
                                        NULL, take_trial, a, a->error);
-    if (was_tried(a) && (kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE))
-        weir__live_conclude(a->verdict, &a->concluding);
+    if (!was_tried(a) || (v->shown.kind != WEIR_VERDICT_SLOTS && v->shown.kind != WEIR_VERDICT_OUTSIDE))
+        return;
+    bool has_set = a->set.num > 0;
+    if (has_set && weir__live_brings_more(&a->together) && !weir__live_brings_more(&a->concluding))
+        weir__live_conclude_set(v, &a->set, &a->together, &a->concluding);
+    else
+        weir__live_conclude(v, &a->concluding,
+                            has_set ? !weir__live_brings_nothing(&a->together)
+                                    : v->shown.other_kind != WEIR_VERDICT_UNKNOWN);
 }
 
 /* What a program is started with tells its options. */

@@ -72,7 +72,7 @@ typedef struct full_verdict {
     bool is_short; /* few items were delivered */
     bool polls;    /* the consumer does not wait for items */
     char name[VERDICT_TEXT_BYTES], sentence[VERDICT_TEXT_BYTES], other_name[VERDICT_TEXT_BYTES],
-        other_sentence[VERDICT_TEXT_BYTES], missing[VERDICT_TEXT_BYTES];
+        other_sentence[VERDICT_TEXT_BYTES], missing[VERDICT_TEXT_BYTES], together[VERDICT_TEXT_BYTES];
     char lines[VERDICT_MAX_EVIDENCE][VERDICT_TEXT_BYTES];
     const char *evidence[VERDICT_MAX_EVIDENCE];
     weir_verdict_advice advice[VERDICT_MAX_ADVICE + 1]; /* the last one is never shown */
@@ -89,6 +89,9 @@ void weir__verdict_view_free(verdict_view *view);
 int weir__verdict_find_putter(const verdict_view *view, const char *queue);
 /* How long those that take from the queue wait for an item. */
 void weir__verdict_view_takers(const verdict_view *view, queue_view *queue);
+
+/* The share of the time in which more of this node could bring more; -1 = it does not work. */
+double weir__verdict_use(const verdict_view *view, size_t node);
 
 /* NULL = out of memory. */
 full_verdict *weir__verdict_judge(const verdict_view *view);
@@ -112,11 +115,18 @@ typedef struct live_setting {
     double speedup;
 } live_setting;
 
-/* "decode with 8 slots instead of 4, and 12 threads instead of 8" */
-void weir__verdict_describe_change(char *text, size_t size, const live_setting *now, const live_setting *other);
-/* An advice of another setting, with its texts, but without figures. */
-weir_verdict_advice *weir__verdict_new_setting(full_verdict *verdict, const live_setting *now,
-                                               const live_setting *other);
+enum { LIVE_MOST_PARTS = 8 };
+
+/* Settings of several stages, which are changed together: the present ones, and the others. */
+typedef struct live_set {
+    uint32_t num;
+    live_setting now[LIVE_MOST_PARTS], other[LIVE_MOST_PARTS];
+} live_set;
+
+/* "decode with 8 slots instead of 4, scale with 2 slots instead of 1, and 12 threads instead of 8" */
+void weir__verdict_describe_set(char *text, size_t size, const live_set *set);
+/* An advice of other settings, with its texts, but without figures. */
+weir_verdict_advice *weir__verdict_new_setting(full_verdict *verdict, const live_set *set);
 /* The one that it has already; NULL = none. */
 weir_verdict_advice *weir__verdict_find_setting(full_verdict *verdict, const live_setting *now,
                                                 const live_setting *other);

@@ -92,6 +92,9 @@ typedef struct weir_verdict {
     /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer part, and
        the advice is for it. 0 = it did not change */
     int64_t changed_unix_ns;
+    /* The slots of these stages are the limit together ("decode and scale"; more of one alone brings nothing), and the first
+       advice changes all of them; "" = `name` alone is the limit. Only measured: see weir_explain_live(). */
+    const char *together;
 } weir_verdict;
 
 /*
@@ -129,7 +132,7 @@ WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_op
  * What limits a pipeline that is running, by experiment. The use of slots, threads and CPUs, sampled for a second, names
  * the candidate. Then one setting after the other is changed and changed back, in alternation with the present one (A B B
  * A ...), and the items that the consumer takes are counted: twice the slots of the candidate, with as many more threads;
- * one thread more, and one less. At the end all settings are as before. Advice with is_measured has the results. For
+ * if that brings nothing, those of all stages that are used nearly as much, together; one thread more, and one less. At the end all settings are as before. Advice with is_measured has the results. For
  * a clear result the pipeline must not be at its start or end. The call takes a few seconds; while it lasts, up to half of
  * the time runs with other settings, whose slots need their memory.
  *
