@@ -93,6 +93,8 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_mark_mode(NULL, "train"));
     REFUSED(weir_pipeline_mark_mode(p, NULL));
     weir_pipeline_free(NULL);
+    assert_int_equal(weir_pipeline_close(NULL, 0), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_close_wait(-2), WEIR_EINVAL);
 
     weir_task_metrics metrics;
     weir_metrics_clear(NULL, &metrics);
