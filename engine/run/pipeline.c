@@ -89,6 +89,19 @@ static int make_conditions(weir_pipeline *pipeline, weir_error *error)
     return WEIR_OK;
 }
 
+static int copy_thread_hooks(weir__run *run, const weir_pipeline_options *options, weir_error *error)
+{
+    size_t num_hooks = options->num_thread_hooks;
+    if (num_hooks == 0)
+        return WEIR_OK;
+    run->thread_hooks = calloc(num_hooks, sizeof *run->thread_hooks);
+    if (!run->thread_hooks)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the thread hooks");
+    memcpy(run->thread_hooks, options->thread_hooks, num_hooks * sizeof *run->thread_hooks);
+    run->num_thread_hooks = num_hooks;
+    return WEIR_OK;
+}
+
 static int start_threads(weir_pipeline *pipeline, weir_error *error)
 {
     int status = WEIR_OK;
@@ -118,6 +131,7 @@ static void destroy_pipeline(weir_pipeline *pipeline)
     free(pipeline->position);
     if (!pipeline->run->free_closed)
         weir__closing_free(pipeline->run->closing);
+    free(pipeline->run->thread_hooks);
     free(pipeline->run);
     weir__tracker_free(pipeline->tracker);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
@@ -200,6 +214,8 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)
         status = weir__tracker_new(pipeline, options, &pipeline->tracker, error);
+    if (status == WEIR_OK)
+        status = copy_thread_hooks(pipeline->run, options, error);
     if (status == WEIR_OK)
         status = make_pools(pipeline, options->threads, error);
     if (status == WEIR_OK)

@@ -49,6 +49,10 @@ typedef struct weir__speedup {
 } weir__speedup;
 
 typedef struct weir__run {
+    /* immutable after init */
+    weir_thread_hook *thread_hooks;
+    size_t num_thread_hooks;
+
     weir__service service;
     weir__signal_stop stop;
     weir__speedup speedup;

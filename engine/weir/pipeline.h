@@ -181,6 +181,9 @@ typedef struct weir_pipeline_options {
        it again, even if the checkpoint was made epochs later (default: it is done). Each failed item takes 56 bytes, and
        at most 16 million may fail; each item since the first failed one takes 1 bit. */
     bool retry_failed;
+    /* Around the life of each thread that runs tasks; copied, except what `self` points to (NULL = none). */
+    const weir_thread_hook *thread_hooks;
+    size_t num_thread_hooks;
 } weir_pipeline_options;
 
 /*
