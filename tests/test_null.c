@@ -95,6 +95,7 @@ TEST_CASE(the_engine_refuses_null)
     weir_pipeline_free(NULL);
     assert_int_equal(weir_pipeline_close(NULL, 0), WEIR_EINVAL);
     assert_int_equal(weir_pipeline_close_wait(-2), WEIR_EINVAL);
+    assert_null(weir_text_open(NULL, NULL));
     assert_int_equal(weir_log_take(NULL, NULL, 0, NULL, 0), WEIR_EINVAL);
 
     weir_task_metrics metrics;
