@@ -345,7 +345,7 @@ static int make_slow_item(void *worker, weir_item *in, weir_item *out, weir_task
 TEST_CASE(a_release_function_that_blocks_is_left)
 {
     static const weir_op op = { .name = "slow_items", .run = make_slow_item };
-    start_test();
+    weir_builder_free(start_test()); /* pipelines of its own */
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &op, NULL, 0, NULL);
     weir_pipeline *pipeline = build_with_sink(builder);
@@ -458,7 +458,7 @@ TEST_CASE(a_consumer_that_is_still_in_next_keeps_the_pipeline)
 TEST_CASE(all_that_are_left_are_waited_for)
 {
     enum { COUNT = 8 };
-    start_test();
+    weir_builder_free(start_test()); /* pipelines of its own */
     for (int i = 0; i < COUNT; i++) {
         weir_builder *builder = builder_with(&numbers);
         weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
