@@ -138,7 +138,7 @@ TEST_CASE(a_close_waits_for_its_time)
 static void *open_gate_once_stopped(void *argument)
 {
     (void)argument;
-    while (gate_waiting(&gate) < 3) /* the third: this test's own */
+    while (gate_waiting(&gate) < 3) /* all three tasks */
         sched_yield();
     gate_open(&gate);
     return NULL;
