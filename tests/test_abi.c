@@ -122,6 +122,8 @@ static weir_pipeline *build(const weir_observer *observers, size_t num_observers
         .observers = observers,
         .num_observers = num_observers,
         .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 1, .den = 2 },
+        .thread_hooks = &(weir_thread_hook){ .self = NULL },
+        .num_thread_hooks = 1,
     };
     if (weir_builder_build(builder, &all, &pipeline, &error) != WEIR_OK) {
         fprintf(stderr, "%s: %s\n", error.stage, error.message);

@@ -63,6 +63,24 @@ static weir_dataset_progress build(const char *index, const char *root)
     return build_with(index, &(weir_dataset_build_options){ .root = root });
 }
 
+TEST_CASE(special_names_of_sqlite_are_no_index)
+{
+    static const char *const names[] = { ":memory:", "file:clips.weir" };
+    for (int i = 0; i < 2; i++) {
+        weir_dataset *dataset;
+        weir_dataset_progress progress;
+        weir_error error = { 0 };
+        const char *missing = "missing.mp4";
+        weir_dataset_build_options options = { .paths = &missing, .num_paths = 1 };
+        assert_int_equal(weir_dataset_build(names[i], &options, &progress, &error), WEIR_EINVAL);
+        assert_non_null(strstr(error.message, "special name of SQLite"));
+        error = (weir_error){ 0 };
+        assert_int_equal(weir_dataset_open(names[i], NULL, &dataset, &error), WEIR_EINVAL);
+        assert_non_null(strstr(error.message, "special name of SQLite"));
+        assert_int_not_equal(access(names[i], F_OK), 0);
+    }
+}
+
 static weir_dataset *open_with(const char *index, const weir_dataset_options *options)
 {
     weir_dataset *dataset;

@@ -931,4 +931,145 @@ TEST_CASE(states_of_hooks_that_no_memory_can_hold_are_refused)
     }
 }
 
+/* ---- hooks of threads ------------------------------------------------------------------------------------------- */
+
+/* A stack of what has begun on this thread. */
+static _Thread_local const char *begun[4];
+static _Thread_local size_t num_begun;
+
+typedef struct thread_hook {
+    const char *name;
+    size_t depth; /* hooks that are outside of this one */
+    test_counter begun, ended;
+    char pools[16][32]; /* with the lock of `trace` */
+    size_t num_pools;
+} thread_hook;
+
+static void *begin_thread(void *self, const char *pool)
+{
+    thread_hook *hook = self;
+    REQUIRE(num_begun == hook->depth);
+    begun[num_begun++] = hook->name;
+    pthread_mutex_lock(&trace.lock);
+    snprintf(hook->pools[hook->num_pools++], sizeof hook->pools[0], "%s", pool);
+    pthread_mutex_unlock(&trace.lock);
+    counter_add(&hook->begun, 1);
+    return &begun[num_begun - 1]; /* differs on each thread */
+}
+
+static void end_thread(void *self, void *state)
+{
+    thread_hook *hook = self;
+    REQUIRE(num_begun == hook->depth + 1);
+    REQUIRE(state == &begun[num_begun - 1] && begun[num_begun - 1] == hook->name);
+    num_begun--;
+    counter_add(&hook->ended, 1);
+}
+
+static int in_thread(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    if (num_begun != 2 || strcmp(begun[0], "outer") != 0 || strcmp(begun[1], "inner") != 0)
+        return WEIR_EHOOK;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static int init_in_thread(void *worker, const void *config, weir_task *task)
+{
+    (void)worker;
+    (void)config;
+    (void)task;
+    return num_begun == 2 ? WEIR_OK : WEIR_EHOOK;
+}
+
+static int start_in_thread(void *self, const char *stage, weir_error *error)
+{
+    (void)self;
+    (void)stage;
+    (void)error;
+    return num_begun == 2 ? WEIR_OK : WEIR_EHOOK;
+}
+
+static uint64_t threads_of_pool(const thread_hook *hook, const char *pool)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < hook->num_pools; i++)
+        count += strcmp(hook->pools[i], pool) == 0;
+    return count;
+}
+
+TEST_CASE(hooks_of_threads_are_around_all_that_the_threads_run)
+{
+    static const weir_op op = { .name = "inside", .worker_init = init_in_thread, .run = in_thread };
+    thread_hook outer = { .name = "outer", .begun = COUNTER, .ended = COUNTER };
+    thread_hook inner = { .name = "inner", .depth = 1, .begun = COUNTER, .ended = COUNTER };
+    weir_thread_hook hooks[] = { { .self = &outer, .begin = begin_thread, .end = end_thread },
+                                 { .self = &inner, .begin = begin_thread, .end = end_thread } };
+    weir_stage_hook stage_hook = { .start = start_in_thread, .end = start_in_thread };
+    weir_pipeline_options options = { .threads = 2, .thread_hooks = hooks, .num_thread_hooks = 2 };
+    ledger_init(&ledger);
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &(test_numbers){ .ledger = &ledger, .count = 300 }, 0, NULL);
+    weir_builder_pipe(builder, &op, NULL, 0,
+                      &(weir_stage_options){ .concurrency = 3, .stage_hooks = &stage_hook, .num_stage_hooks = 1 });
+    weir_builder_pipe(builder, &op, NULL, 0,
+                      &(weir_stage_options){ .name = "private", .concurrency = 3, .threads = 3 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &options);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, 4), WEIR_OK);
+    memset(hooks, 0, sizeof hooks); /* they were copied */
+    assert_int_equal(drain_all(pipeline), 300);
+    assert_int_equal(counter_value(&outer.ended), 0); /* a thread lasts as long as the pipeline */
+    weir_pipeline_free(pipeline);
+    thread_hook *both[] = { &outer, &inner };
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(counter_value(&both[i]->begun), 7);
+        assert_int_equal(counter_value(&both[i]->ended), 7);
+        assert_int_equal(threads_of_pool(both[i], "0:pool"), 4);
+        assert_int_equal(threads_of_pool(both[i], "0:2:private[3]_pool"), 3);
+    }
+    ledger_close(&ledger);
+}
+
+static void end_without_begin(void *self, void *state)
+{
+    REQUIRE(!state);
+    counter_add(self, 1);
+}
+
+TEST_CASE(a_hook_of_threads_may_have_one_function)
+{
+    test_counter ended = COUNTER;
+    thread_hook hook = { .name = "begin", .begun = COUNTER };
+    weir_thread_hook hooks[] = { { .self = &hook, .begin = begin_thread },
+                                 { .self = &ended, .end = end_without_begin },
+                                 { 0 } };
+    weir_pipeline_options options = { .threads = 3, .thread_hooks = hooks, .num_thread_hooks = 3 };
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    ledger_init(&ledger);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &options);
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(counter_value(&hook.begun), 3);
+    assert_int_equal(counter_value(&ended), 3);
+    ledger_close(&ledger);
+}
+
+TEST_CASE(hooks_of_threads_that_are_counted_but_missing_are_refused)
+{
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    static const test_numbers numbers = { .count = 0 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(
+        weir_builder_build(builder, &(weir_pipeline_options){ .num_thread_hooks = 1 }, &pipeline, &error),
+        WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "thread_hooks"));
+}
+
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -93,6 +93,10 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_mark_mode(NULL, "train"));
     REFUSED(weir_pipeline_mark_mode(p, NULL));
     weir_pipeline_free(NULL);
+    assert_int_equal(weir_pipeline_close(NULL, 0), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_close_wait(-2), WEIR_EINVAL);
+    assert_null(weir_text_open(NULL, NULL));
+    assert_int_equal(weir_log_take(NULL, NULL, 0, NULL, 0), WEIR_EINVAL);
 
     weir_task_metrics metrics;
     weir_metrics_clear(NULL, &metrics);
@@ -507,9 +511,9 @@ TEST_CASE(the_dataset_refuses_null)
 
 /* These take no pointer, or are tested elsewhere. */
 static const char *const without_pointers[] = {
-    "weir_clock_ns",        "weir_console_observer", "weir_cpu_budget",       "weir_error_set",   "weir_log",
-    "weir_log_get_level",   "weir_log_set_level",    "weir_log_set_function", "weir_status_name", "weir_status_text",
-    "weir_subject_metrics", "weir_run_state_name",   "weir_verdict_word",     "weir_version",
+    "weir_clock_ns",        "weir_console_observer", "weir_cpu_budget",       "weir_error_set",    "weir_log",
+    "weir_log_get_level",   "weir_log_set_level",    "weir_log_set_function", "weir_status_name",  "weir_status_text",
+    "weir_log_queue_start", "weir_subject_metrics",  "weir_run_state_name",   "weir_verdict_word", "weir_version",
 };
 
 static char *read_all(const char *path)

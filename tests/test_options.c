@@ -167,6 +167,7 @@ TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
     assert_int_equal(sizeof(weir_op), 144);
     assert_int_equal(sizeof(weir_task_hook), 64);
     assert_int_equal(sizeof(weir_stage_hook), 56);
+    assert_int_equal(sizeof(weir_thread_hook), 56);
     assert_int_equal(sizeof(weir_observer), 112);
     assert_int_equal(sizeof(weir_max_failures), 24);
     assert_int_equal(sizeof(weir_batch), 24);
@@ -197,12 +198,15 @@ TEST_CASE(what_a_newer_program_sets_in_a_table_or_hook_is_refused)
     weir_task_hook task_hook = { .reserved[3] = &set };
     weir_stage_hook stage_hook = { .reserved[0] = &set };
     weir_observer observer = { .reserved[2] = test_newer_function };
+    weir_thread_hook thread_hook = { .reserved[3] = &set };
     const weir_stage_options options[] = { { .name = "op" },
                                            { .name = "task", .task_hooks = &task_hook, .num_task_hooks = 1 },
                                            { .name = "stage", .stage_hooks = &stage_hook, .num_stage_hooks = 1 },
-                                           { .name = "observer" } };
-    static const char *const names[] = { "weir_op", "weir_task_hook", "weir_stage_hook", "weir_observer" };
-    for (int i = 0; i < 4; i++) {
+                                           { .name = "observer" },
+                                           { .name = "thread" } };
+    static const char *const names[] = { "weir_op", "weir_task_hook", "weir_stage_hook", "weir_observer",
+                                         "weir_thread_hook" };
+    for (int i = 0; i < 5; i++) {
         static const test_numbers numbers = { .count = 0 }; /* it may run before it is freed */
         weir_pipeline *pipeline;
         weir_error error = { 0 };
@@ -210,7 +214,9 @@ TEST_CASE(what_a_newer_program_sets_in_a_table_or_hook_is_refused)
         op.reserved[0] = i == 0 ? &set : NULL;
         weir_builder_pipe(builder, &op, NULL, 0, &options[i]);
         weir_builder_sink(builder, NULL);
-        weir_pipeline_options all = { .observers = &observer, .num_observers = i == 3 };
+        weir_pipeline_options all = {
+            .observers = &observer, .num_observers = i == 3, .thread_hooks = &thread_hook, .num_thread_hooks = i == 4
+        };
         assert_int_equal(weir_builder_build(builder, &all, &pipeline, &error), WEIR_EUNSUPPORTED);
         assert_non_null(strstr(error.message, names[i]));
     }

@@ -402,16 +402,25 @@ TEST_CASE(an_empty_file_is_adopted)
     assert_int_equal(query_int(path, "PRAGMA user_version"), WEIR_SCHEMA_VERSION);
 }
 
-TEST_CASE(names_that_sqlite_knows_are_files_to_us)
+TEST_CASE(special_names_of_sqlite_are_refused)
 {
+    static const char *const names[] = { ":memory:", "file:x?mode=memory", "file:x.db" };
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(in_folder("")), 0);
-    close_writer(open_writer(":memory:", NULL));
-    close_writer(open_writer("file:x?mode=memory", NULL));
+    for (int i = 0; i < 3; i++) {
+        weir_sqlite_writer *writer;
+        weir_error error = { 0 };
+        assert_int_equal(weir_sqlite_open(names[i], NULL, &writer, &error), WEIR_EINVAL);
+        assert_null(writer);
+        assert_non_null(strstr(error.message, "special name of SQLite"));
+        assert_int_not_equal(access(names[i], F_OK), 0);
+    }
+    close_writer(open_writer("./:memory:", NULL)); /* a file of this name */
+    close_writer(open_writer(":memory:.db", NULL));
+    assert_int_equal(access("./:memory:", F_OK), 0);
+    assert_int_equal(access(":memory:.db", F_OK), 0);
     assert_int_equal(chdir(before), 0);
-    assert_int_equal(access(in_folder(":memory:"), F_OK), 0);
-    assert_int_equal(access(in_folder("file:x?mode=memory"), F_OK), 0);
 }
 
 static void assert_refused_unchanged(const char *path, int status, const char *wanted)

@@ -141,6 +141,79 @@ static void assert_on_stderr(const char *message, const char *expected)
     fclose(file);
 }
 
+static void assert_no_line(void)
+{
+    char line[8];
+    weir_log_level level;
+    uint64_t lost = 77;
+    assert_int_equal(weir_log_take(&level, line, sizeof line, &lost, 0), WEIR_ETIMEDOUT);
+    assert_int_equal(weir_log_take(&level, line, sizeof line, &lost, WEIR_MILLISECOND), WEIR_ETIMEDOUT);
+    assert_int_equal(lost, 77);
+}
+
+static void assert_next_line(weir_log_level expected_level, const char *expected, uint64_t expected_lost)
+{
+    char line[4096];
+    weir_log_level level = WEIR_LOG_DEBUG;
+    uint64_t lost = 77;
+    assert_int_equal(weir_log_take(&level, line, sizeof line, &lost, 0), WEIR_OK);
+    assert_int_equal(level, expected_level);
+    assert_string_equal(line, expected);
+    assert_int_equal(lost, expected_lost);
+}
+
+TEST_CASE(lines_wait_in_the_queue_in_their_order)
+{
+    char line[5];
+    weir_log_level level;
+    weir_log_queue_start(0);
+    assert_no_line();
+    weir_log(WEIR_LOG_ERROR, "line\n%d", 1);
+    weir_log(WEIR_LOG_INFO, "a long line");
+    weir_log(WEIR_LOG_DEBUG, "not of this level");
+    weir_log_set_function(NULL, NULL);
+    assert_next_line(WEIR_LOG_ERROR, "line\n1", 0);
+    assert_int_equal(weir_log_take(&level, line, sizeof line, NULL, WEIR_FOREVER), WEIR_OK);
+    assert_string_equal(line, "a lo");
+    assert_int_equal(level, WEIR_LOG_INFO);
+    assert_no_line();
+}
+
+TEST_CASE(lines_that_find_no_room_are_counted_with_the_next_one)
+{
+    weir_log_queue_start(2);
+    for (int i = 0; i < 5; i++)
+        weir_log(WEIR_LOG_INFO, "%d", i);
+    assert_next_line(WEIR_LOG_INFO, "0", 3);
+    weir_log(WEIR_LOG_INFO, "5");
+    weir_log(WEIR_LOG_INFO, "6");
+    assert_next_line(WEIR_LOG_INFO, "1", 1);
+    assert_next_line(WEIR_LOG_INFO, "5", 0);
+    assert_no_line();
+    weir_log_set_function(NULL, NULL);
+}
+
+static void *log_one_line(void *argument)
+{
+    weir_log(WEIR_LOG_WARNING, "from another thread");
+    return argument;
+}
+
+TEST_CASE(a_thread_may_wait_for_a_line)
+{
+    pthread_t thread;
+    char line[64];
+    weir_log_level level;
+    weir_log_queue_start(0);
+    pthread_create(&thread, NULL, log_one_line, NULL);
+    assert_int_equal(weir_log_take(&level, line, sizeof line, NULL, WEIR_FOREVER), WEIR_OK);
+    assert_string_equal(line, "from another thread");
+    pthread_join(thread, NULL);
+    assert_int_equal(weir_log_take(&level, line, 0, NULL, 0), WEIR_EINVAL);
+    assert_int_equal(weir_log_take(&level, line, 1, NULL, -2), WEIR_EINVAL);
+    weir_log_set_function(NULL, NULL);
+}
+
 TEST_CASE(null_gives_the_log_back_to_stderr)
 {
     assert_on_stderr("the disk is full", "weir: error: the disk is full\n");

@@ -9,6 +9,7 @@
 #include <weir/output.h>
 
 #include "common/replacement.h"
+#include "common/sqlite_name.h"
 
 /* "weix" */
 #define APPLICATION "2003134840"
@@ -216,6 +217,8 @@ int weir__index_open_reader(const char *path, sqlite3 **db, weir_error *error)
 {
     int64_t version = 0;
     *db = NULL;
+    if (is_sqlite_name(path))
+        return weir_error_set(error, WEIR_EINVAL, 0, SQLITE_NAME_REFUSED, path, path);
     if (access(path, F_OK) != 0)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno, "cannot open the index %s: %s", path, strerror(errno));
     int rc = open_file(path, SQLITE_OPEN_READONLY, db, path, error);

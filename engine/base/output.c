@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/gzip_comment.h"
+#include "common/sqlite_name.h"
 
 /* Tables have headers of more than a thousand bytes, and the first line must be whole. */
 enum { START_BYTES = 1 << 14, MAX_MARKS = 4, MAX_ENDINGS = 5 };
@@ -354,6 +355,8 @@ static int check_file(const char *path, weir_output_kind kind, const weir_output
 {
     struct stat info;
     bool is_there = stat(path, &info) == 0, is_database = kind == WEIR_OUTPUT_DATABASE || kind == WEIR_OUTPUT_INDEX;
+    if (is_database && is_sqlite_name(path))
+        return weir_error_set(error, WEIR_EINVAL, 0, SQLITE_NAME_REFUSED, path, path);
     if (is_there && !S_ISREG(info.st_mode))
         return WEIR_OK;
     if (is_printed_to(path))

@@ -411,6 +411,8 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
     if (options->stall_warning_ns < 0 && options->stall_warning_ns != WEIR_FOREVER)
         return weir_error_set(error, WEIR_EINVAL, 0, "stall_warning_ns is negative and not WEIR_FOREVER");
     int status = weir__node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
+    if (status == WEIR_OK)
+        status = weir__node_check_thread_hooks(options->thread_hooks, options->num_thread_hooks, error);
     return status == WEIR_OK ? weir__node_check_max_failures(&options->max_failures, error) : status;
 }
 

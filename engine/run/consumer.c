@@ -97,18 +97,18 @@ static void consumer_is_back(weir_pipeline *pipeline, consumer_thread *self)
     self->from = NULL;
 }
 
+/* *waited: weir__consumer.in_wait counts the call. */
 static int take_with_lock(weir_pipeline *pipeline, const consumer_thread *self, weir_item *item, int64_t start_ns,
-                          int64_t timeout_ns)
+                          int64_t timeout_ns, bool *waited)
 {
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
-    bool waited = false;
     int status;
 
     weir__engine_lock_for_step(pipeline, start_ns);
     weir__ahead_end_locked(pipeline);
     for (;;) {
         if (!pipeline->core.stopped && pipeline->core.sink->depth) {
-            int64_t late_ns, waited_ns = waited_ns_locked(pipeline, start_ns, waited, &late_ns);
+            int64_t late_ns, waited_ns = waited_ns_locked(pipeline, start_ns, *waited, &late_ns);
             status = weir__graph_deliver(&pipeline->core, item, waited_ns, late_ns);
             if (status == WEIR_OK)
                 weir__trace_deliver_locked(pipeline, item, waited_ns);
@@ -124,12 +124,22 @@ static int take_with_lock(weir_pipeline *pipeline, const consumer_thread *self, 
             pipeline->consumer.asked_ns = pipeline->consumer.asked_ns ? pipeline->consumer.asked_ns : start_ns;
             break;
         }
+        pipeline->consumer.in_wait += !*waited;
+        *waited = true;
         wait_consumable_locked(pipeline, deadline_ns);
         weir__ahead_end_locked(pipeline);
-        waited = true;
     }
     weir__engine_unlock(pipeline);
     return status;
+}
+
+/* The pipeline may be freed as soon as no call is left that has waited. */
+static void end_wait(weir_pipeline *pipeline)
+{
+    weir__engine_lock_for_step(pipeline, weir_clock_ns());
+    pipeline->consumer.in_wait--;
+    pipeline->waking.wake_service |= pipeline->closing;
+    weir__engine_unlock_last(pipeline);
 }
 
 int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
@@ -142,8 +152,9 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     consumer_is_back(pipeline, self);
     int64_t now_ns = step_clock_ns(&self->clock);
     int status = WEIR_OK;
+    bool waited = false;
     if (!weir__ahead_take(pipeline, self, item, now_ns))
-        status = take_with_lock(pipeline, self, item, now_ns, timeout_ns);
+        status = take_with_lock(pipeline, self, item, now_ns, timeout_ns, &waited);
     if (pipeline->wants_position && status != WEIR_ETIMEDOUT)
         weir__position_change_epoch(pipeline, status, status == WEIR_OK ? item->epoch : 0);
     if (status == WEIR_OK)
@@ -152,6 +163,8 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
         weir__tracker_delivered(pipeline->tracker, item);
     else if (pipeline->tracker && status == WEIR_EPOCH)
         weir__tracker_epoch_delivered(pipeline->tracker);
+    if (waited)
+        end_wait(pipeline);
     return status;
 }
 

@@ -79,6 +79,16 @@ int weir__node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, w
     return status;
 }
 
+int weir__node_check_thread_hooks(const weir_thread_hook *hooks, size_t num_hooks, weir_error *error)
+{
+    if (num_hooks > 0 && !hooks)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_thread_hooks is %zu, but thread_hooks is NULL", num_hooks);
+    int status = WEIR_OK;
+    for (size_t i = 0; i < num_hooks && status == WEIR_OK; i++)
+        status = refuse_reserved(hooks[i].reserved, LENGTH(hooks[i].reserved), "weir_thread_hook", error);
+    return status;
+}
+
 static int check_numbers(const weir_stage_options *options, weir_error *error)
 {
     if (options->concurrency > WEIR_MAX_SLOTS)

@@ -27,6 +27,7 @@ int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options
 
 int weir__node_check_max_failures(const weir_max_failures *max, weir_error *error);
 int weir__node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
+int weir__node_check_thread_hooks(const weir_thread_hook *hooks, size_t num_hooks, weir_error *error);
 
 /* Sets the index of the node, its name in the statistics, and what it inherits from the pipeline options. */
 int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,

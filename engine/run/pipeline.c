@@ -16,6 +16,7 @@
 #include "engine/measure/reporting.h"
 #include "engine/measure/running.h"
 #include "engine/resume/tracker.h"
+#include "engine/run/closing.h"
 #include "engine/run/node.h"
 #include "engine/run/pool.h"
 #include "engine/run/run_room.h"
@@ -88,6 +89,19 @@ static int make_conditions(weir_pipeline *pipeline, weir_error *error)
     return WEIR_OK;
 }
 
+static int copy_thread_hooks(weir__run *run, const weir_pipeline_options *options, weir_error *error)
+{
+    size_t num_hooks = options->num_thread_hooks;
+    if (num_hooks == 0)
+        return WEIR_OK;
+    run->thread_hooks = calloc(num_hooks, sizeof *run->thread_hooks);
+    if (!run->thread_hooks)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the thread hooks");
+    memcpy(run->thread_hooks, options->thread_hooks, num_hooks * sizeof *run->thread_hooks);
+    run->num_thread_hooks = num_hooks;
+    return WEIR_OK;
+}
+
 static int start_threads(weir_pipeline *pipeline, weir_error *error)
 {
     int status = WEIR_OK;
@@ -115,6 +129,9 @@ static void destroy_pipeline(weir_pipeline *pipeline)
     weir__reporting_free(pipeline);
     free(pipeline->failure_log);
     free(pipeline->position);
+    if (!pipeline->run->free_closed)
+        weir__closing_free(pipeline->run->closing);
+    free(pipeline->run->thread_hooks);
     free(pipeline->run);
     weir__tracker_free(pipeline->tracker);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
@@ -135,15 +152,18 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
 {
     weir_pipeline *pipeline = calloc(1, sizeof *pipeline);
     weir__run *run = calloc(1, sizeof *run);
-    if (!pipeline || !run) {
+    weir__closing *closing = weir__closing_new();
+    if (!pipeline || !run || !closing) {
         free(pipeline);
         free(run);
+        weir__closing_free(closing);
         for (uint32_t i = 0; i < num_nodes; i++)
             weir__node_free(nodes[i]);
         free(nodes);
         return NULL;
     }
     pipeline->run = run;
+    run->closing = closing;
     pipeline->num_forks = weir__forks_watch();
     pipeline->nodes = nodes;
     pipeline->consumer.poll_fd = -1;
@@ -195,6 +215,8 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
     if (status == WEIR_OK)
         status = weir__tracker_new(pipeline, options, &pipeline->tracker, error);
     if (status == WEIR_OK)
+        status = copy_thread_hooks(pipeline->run, options, error);
+    if (status == WEIR_OK)
         status = make_pools(pipeline, options->threads, error);
     if (status == WEIR_OK)
         status = weir__service_init(pipeline, error);
@@ -239,14 +261,30 @@ static bool is_accounted_for(weir_pipeline *pipeline)
     return weir_pipeline_account(pipeline, NULL, &account) == WEIR_OK && account.in_flight == 0;
 }
 
-/* What was reported before is part of the run. */
-static void close_run(weir_pipeline *pipeline)
+/* What was reported before is part of the run. free_closed: see run_room.h. False = somebody else closes it. */
+static bool close_run(weir_pipeline *pipeline, void (*free_closed)(weir_pipeline *pipeline))
 {
     weir__position_end(pipeline);
     engine_lock_at(pipeline, weir_clock_ns());
-    pipeline->closing = true;
+    bool is_first = !pipeline->closing;
+    if (is_first) {
+        pipeline->run->free_closed = free_closed;
+        pipeline->closing = true;
+    }
     pipeline->waking.wake_service = true;
     weir__engine_unlock(pipeline);
+    return is_first;
+}
+
+/* The service thread has ended its work. */
+static void free_ended(weir_pipeline *pipeline)
+{
+    weir__running_remove(pipeline);
+    weir__observing_join(pipeline);
+    pipeline->reporting->thread_started = false;
+    assert(is_accounted_for(pipeline));
+    (void)is_accounted_for;
+    destroy_pipeline(pipeline);
 }
 
 void weir_pipeline_free(weir_pipeline *pipeline)
@@ -261,14 +299,25 @@ void weir_pipeline_free(weir_pipeline *pipeline)
         return;
     }
     weir__signals_forget(pipeline);
-    close_run(pipeline);
+    close_run(pipeline, NULL);
     weir__service_join(pipeline);
-    weir__running_remove(pipeline);
-    weir__observing_join(pipeline);
-    pipeline->reporting->thread_started = false;
-    assert(is_accounted_for(pipeline));
-    (void)is_accounted_for;
-    destroy_pipeline(pipeline);
+    free_ended(pipeline);
+}
+
+int weir_pipeline_close(weir_pipeline *pipeline, int64_t timeout_ns)
+{
+    if (!pipeline || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
+        return WEIR_EINVAL;
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
+    weir_pipeline_stop(pipeline);
+    weir__signals_forget(pipeline);
+    weir__closing *closing = pipeline->run->closing;
+    uv_thread_t service_thread = pipeline->run->service.thread;
+    bool is_own = weir__pipeline_of_thread == pipeline;
+    if (!close_run(pipeline, free_ended))
+        return WEIR_EINVAL;
+    return weir__closing_wait(closing, service_thread, is_own ? 0 : timeout_ns);
 }
 
 /* ---- errors, accounts, events ------------------------------------------------------------------------------- */

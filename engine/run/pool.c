@@ -15,6 +15,7 @@
 #include "engine/base/label.h"
 #include "engine/measure/live_sums.h"
 #include "engine/measure/thread_cpu.h"
+#include "engine/run/run_room.h"
 #include "engine/run/task_run.h"
 #include "engine/state/burst.h"
 #include "engine/state/lock.h"
@@ -201,12 +202,27 @@ static void run_worker(weir_worker *worker)
     release_spent_label(worker);
 }
 
+/* Inside the thread hooks from `index` on, the first of which is the outermost. */
+static void run_hooked(weir_worker *worker, size_t index)
+{
+    const weir__run *run = worker->pool->pipeline->run;
+    if (index == run->num_thread_hooks) {
+        run_worker(worker);
+        return;
+    }
+    const weir_thread_hook *hook = &run->thread_hooks[index];
+    void *state = hook->begin ? hook->begin(hook->self, worker->pool->name) : NULL;
+    run_hooked(worker, index + 1);
+    if (hook->end)
+        hook->end(hook->self, state);
+}
+
 static void worker_main(void *argument)
 {
     weir_worker *worker = argument;
     weir__pipeline_of_thread = worker->pool->pipeline;
     atomic_store(&worker->tid, (int)syscall(SYS_gettid));
-    run_worker(worker);
+    run_hooked(worker, 0);
 }
 
 /* NULL = out of memory. */

@@ -17,6 +17,8 @@ typedef struct weir__cancel_thread {
     atomic_bool has_ended;   /* there was nothing more to call; the thread only has to be joined */
 } weir__cancel_thread;
 
+typedef struct weir__closing weir__closing; /* see closing.c */
+
 /* The service thread. */
 typedef struct weir__service {
     bool wake_made; /* pipeline->service_wake; immutable after init */
@@ -47,11 +49,20 @@ typedef struct weir__speedup {
 } weir__speedup;
 
 typedef struct weir__run {
+    /* immutable after init */
+    weir_thread_hook *thread_hooks;
+    size_t num_thread_hooks;
+
     weir__service service;
     weir__signal_stop stop;
     weir__speedup speedup;
     /* Guarded by pipeline->lock: weir_task_complete() of tasks that are not pending. */
     weir__line_limit completion_lines;
+
+    weir__closing *closing; /* weir_pipeline_free() or the builder frees it, unless free_closed is set */
+    /* pipeline.c, with pipeline->lock, before pipeline->closing is set: the service thread calls it at its end, and the pipeline
+       is freed. NULL = weir_pipeline_free() does that. */
+    void (*free_closed)(weir_pipeline *pipeline);
 } weir__run;
 
 #endif

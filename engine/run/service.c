@@ -10,6 +10,7 @@
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
 #include "engine/run/cancel_threads.h"
+#include "engine/run/closing.h"
 #include "engine/run/run_room.h"
 #include "engine/run/watchdog.h"
 #include "engine/state/lock.h"
@@ -93,6 +94,7 @@ static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
     weir__engine_lock(pipeline);
     bool over = pipeline->core.over, interval_ended = pipeline->laps->interval_ended, closing = pipeline->closing;
     bool stopped = pipeline->core.stopped, failed = pipeline->core.failed;
+    closing = closing && pipeline->consumer.in_wait == 0;
     weir__engine_unlock(pipeline);
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
@@ -127,6 +129,12 @@ static void service_main(void *argument)
         wait_until(pipeline, due_ns);
         weir__suspension_note(&pipeline->lap_taker->suspension, due_ns);
     }
+    if (!pipeline->run->free_closed)
+        return;
+    weir__closing *closing = pipeline->run->closing;
+    pipeline->run->free_closed(pipeline);
+    weir__pipeline_of_thread = NULL;
+    weir__closing_end(closing);
 }
 
 int weir__service_init(weir_pipeline *pipeline, weir_error *error)

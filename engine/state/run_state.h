@@ -10,7 +10,7 @@
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
  * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c)
- * and of each thread that records spans (spans.h), and those of signals.c, span_collect.c, span_names.c, user_trace.c and
+ * and of each thread that records spans (spans.h), and those of signals.c, closing.c, span_collect.c, span_names.c, user_trace.c and
  * log.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock and that of user_trace.c, and the lock of
  * span_collect.c before pipeline->lock, a counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook,
  * release function, observer or log function runs under any lock, and under the others no allocation or system call (except to
@@ -277,6 +277,7 @@ typedef struct weir__consumer {
     /* guarded by lock */
     uint32_t waiting;
     uint32_t waking;      /* of these, already signalled */
+    uint32_t in_wait;     /* calls of weir_pipeline_next() that have waited, and not yet returned */
     uint32_t patient;     /* of those that wait: since not long ago, while short steps ran; see lock.c */
     uv_cond_t consumable; /* the sink queue has an item, or no more will come; with lock */
     bool consumable_made; /* immutable after init */
@@ -355,7 +356,7 @@ struct weir_pipeline {
     weir_worker *bursts; /* burst.c: threads with a burst, linked through burst.next */
     weir_error error;    /* lock.c */
     bool paused;         /* running.c: what is measured is in no lap */
-    bool closing;        /* pipeline.c: weir_pipeline_free() has begun: the run is over once the work is */
+    bool closing; /* pipeline.c: weir_pipeline_free() or _close() has begun: the run is over once the work is */
     weir__waking waking; /* see there */
 
     weir__consumer consumer; /* its sections say it */

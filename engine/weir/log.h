@@ -3,6 +3,9 @@
 #ifndef WEIR_LOG_H
 #define WEIR_LOG_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <weir/version.h>
 
 #ifdef __cplusplus
@@ -22,6 +25,22 @@ typedef void weir_log_function(void *self, weir_log_level level, const char *lin
 
 /* Sets the log function of the whole process; NULL restores stderr. Call it before any pipeline runs. */
 WEIR_API void weir_log_set_function(weir_log_function *function, void *self);
+
+/*
+ * From now on lines wait in a queue of the process until the program takes them with weir_log_take(): for programs that must
+ * write their log on a thread of their own, such as an interpreter or a notebook. It holds max_lines (0 = 1024); further ones are
+ * lost, and counted. Like weir_log_set_function(), which ends it, call it before any pipeline runs. What waits stays in the queue.
+ */
+WEIR_API void weir_log_queue_start(uint32_t max_lines);
+
+/*
+ * Takes the oldest line of the queue, without its newline and not escaped. Truncated to size_bytes, including the NUL; 4096 are always
+ * enough. *num_lost (may be NULL): lines that were lost since the last line was taken. Any thread. WEIR_OK; WEIR_ETIMEDOUT: there was
+ * none within timeout_ns (0 = do not wait; WEIR_FOREVER = wait without limit); or WEIR_EINVAL: level or line is NULL, size_bytes is
+ * 0, or timeout_ns is negative and not WEIR_FOREVER.
+ */
+WEIR_API int weir_log_take(weir_log_level *level, char *line, size_t size_bytes, uint64_t *num_lost,
+                           int64_t timeout_ns);
 
 /* Lines above this level are dropped. Any thread. */
 WEIR_API void weir_log_set_level(weir_log_level level);

@@ -250,6 +250,25 @@ typedef struct weir_stage_hook {
     const void *reserved[4]; /* NULL */
 } weir_stage_hook;
 
+/*
+ * Runs at the beginning and at the end of each thread that runs tasks: of the pipeline's pool and of the stages' private threads, and
+ * also of those that are added later. For what belongs to a thread: the thread state of an interpreter, a CUDA context, a
+ * CPU mask. All operations, workers' init, task hooks and stage hooks run in between; worker_free and release functions may run on
+ * other threads.
+ *   begin  before the first task of the thread; it may run before weir_builder_build() has returned. pool: the pool's name in the
+ *          statistics, "0:pool", valid until the pipeline is freed. What it returns is passed to `end`. A
+ *          hook may have only one of the two: without begin, `end` gets NULL
+ *   end    after the last one; weir_pipeline_free() waits for it
+ * Both are always called in pairs, on the thread, under no lock, on several threads at once. Hooks nest in the order given. Other
+ * threads go on meanwhile.
+ */
+typedef struct weir_thread_hook {
+    void *self; /* shared by all threads */
+    void *(*begin)(void *self, const char *pool);
+    void (*end)(void *self, void *state);
+    const void *reserved[4]; /* NULL */
+} weir_thread_hook;
+
 #ifdef __cplusplus
 }
 #endif

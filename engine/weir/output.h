@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <weir/status.h>
 #include <weir/version.h>
@@ -57,7 +58,7 @@ WEIR_API int weir_output_check_sized(const char *path, weir_output_kind kind, co
 
 /*
  * Whether that kind of file may be written to the path: there is no file yet, an empty one, one of this kind, or a pipe or
- * a device. "-" is stdout, which must not be an input. Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or
+ * a device. "-" is stdout, which must not be an input. The path of a database is no special name of SQLite (":memory:", "file:…"). Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or
  * WEIR_EINVAL (WEIR_EDATA where a database is added to and the file is none) with *error (may be NULL) filled: one line
  * that names the path, the reason and the way out. Any thread.
  */
@@ -72,6 +73,20 @@ WEIR_API bool weir_output_is(const char *path, weir_output_kind kind);
 
 /* Whether both paths are the same file, by any link. It need not exist yet. Any thread. */
 WEIR_API bool weir_output_is_same(const char *path, const char *other);
+
+/*
+ * Takes text that is written to a stream. text has size_bytes bytes, above 0, and no NUL at its end; it is valid during the call.
+ * Returns WEIR_OK, or a negative status: writing to the stream fails then.
+ */
+typedef int weir_text_function(void *self, const char *text, size_t size_bytes);
+
+/*
+ * Makes a stream that passes what is written to a function of the program, so that functions that take a FILE * (summaries,
+ * verdicts, exports, span dumps) need no file. It is buffered: the function is called on the thread that fills the buffer, or calls
+ * fflush() or fclose(). The program closes the stream with fclose(), which returns EOF if the function has refused the last text;
+ * ferror() tells it of earlier ones. NULL = write is NULL, or no memory is left. Any thread.
+ */
+WEIR_API FILE *weir_text_open(weir_text_function *write, void *self);
 
 /*
  * Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no file that is opened later gets one of them:

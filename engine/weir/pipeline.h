@@ -181,6 +181,9 @@ typedef struct weir_pipeline_options {
        it again, even if the checkpoint was made epochs later (default: it is done). Each failed item takes 56 bytes, and
        at most 16 million may fail; each item since the first failed one takes 1 bit. */
     bool retry_failed;
+    /* Around the life of each thread that runs tasks; copied, except what `self` points to (NULL = none). */
+    const weir_thread_hook *thread_hooks;
+    size_t num_thread_hooks;
 } weir_pipeline_options;
 
 /*
@@ -356,6 +359,33 @@ WEIR_API int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd);
  * the pipeline was built it does nothing. NULL is accepted.
  */
 WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
+
+/*
+ * The same as weir_pipeline_free(), but waits at most timeout_ns (0 = not at all, WEIR_FOREVER = without limit): for tasks that may
+ * not end, such as callbacks of a program in another language. The pipeline must not be used afterwards, whatever is returned:
+ *   WEIR_OK        everything is freed, and no thread is left
+ *   WEIR_ETIMEDOUT code of the program still runs: a task, a hook, a function of an operation or of an observer, or a release
+ *                  function. The pipeline is stopped. When that code returns, a thread of the pipeline reports the last lap, releases
+ *                  the items and frees everything
+ *   WEIR_EINVAL    pipeline is NULL, timeout_ns is negative and not WEIR_FOREVER, or it is being closed already: nothing was done
+ *   WEIR_EFORKED   it belongs to the parent process; nothing was done
+ * Here worker_free, config_free, `detach` of observers and release functions run on a thread of the pipeline, not on the caller's;
+ * observers' `mark` runs on the caller's thread, before the time begins.
+ * It may also be called on one of the pipeline's own threads (in a task, hook or observer): there it does not wait. Calls of
+ * weir_pipeline_next() that wait at that time return WEIR_ESTOPPED and are waited for; no other call may be in progress.
+ *
+ * After WEIR_ETIMEDOUT, what the code uses (the objects of callbacks, observers, databases) must stay valid until it has
+ * returned, and the libraries that contain it, and weir's, must stay loaded: weir_pipeline_close_wait() says when all is freed. If
+ * the process ends before, the threads end with it: of a recording, what was flushed is kept.
+ */
+WEIR_API int weir_pipeline_close(weir_pipeline *pipeline, int64_t timeout_ns);
+
+/*
+ * Waits until all pipelines that weir_pipeline_close() has left behind are freed, and their threads have ended: before dlclose(),
+ * or at the end of a program. Any thread but those of pipelines. WEIR_OK: none is left; WEIR_ETIMEDOUT: some are left after
+ * timeout_ns (0 = do not wait; WEIR_FOREVER = wait without limit); or WEIR_EINVAL: timeout_ns is negative and not WEIR_FOREVER.
+ */
+WEIR_API int weir_pipeline_close_wait(int64_t timeout_ns);
 
 /*
  * Why the pipeline failed (stage NULL), or the first failure of a stage, with the item's label, our status and the native
