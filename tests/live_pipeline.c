@@ -58,8 +58,13 @@ void live_pipeline_start(live_pipeline *own, live_work work, uint32_t slots, uin
     weir_builder *builder = weir_builder_new();
     static const char *const names[] = { "read", "parse", "scale" };
     weir_builder_source(builder, &source, NULL, 0, &(weir_stage_options){ .queue_items = own->queue_items });
-    for (uint32_t i = 0; i < (own->num_stages ? own->num_stages : 1); i++)
-        weir_builder_pipe(builder, &stage, NULL, 0, &(weir_stage_options){ .name = names[i], .concurrency = slots });
+    uint32_t num_stages = own->num_stages ? own->num_stages : 1;
+    for (uint32_t i = 0; i < num_stages; i++) {
+        bool has_own = own->has_own_threads && i + 1 == num_stages;
+        weir_builder_pipe(
+            builder, &stage, NULL, 0,
+            &(weir_stage_options){ .name = names[i], .concurrency = slots, .threads = has_own ? slots : 0 });
+    }
     weir_builder_sink(builder, NULL);
     own->pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
     own->consumer = thread_start(consume, own);

@@ -18,6 +18,7 @@ typedef struct live_pipeline {
     pthread_t consumer;
     int64_t step_ns; /* the consumer marks steps that take this long (0 = it only takes items) */
     int64_t num_steps;
+    bool has_own_threads; /* the last stage: as many as slots */
     uint32_t num_stages;  /* that do the same work (0 = 1, at most 3) */
     live_work make;       /* what the source does (NULL = it always has an item) */
     uint32_t queue_items; /* of the source, which fills them at once (0 = the default) */

@@ -47,6 +47,8 @@ TEST_CASE(slots_that_are_too_many_end_with_their_task_and_nothing_is_lost)
     gate_await_waiting(&gate, 6);
     assert_int_equal(weir_pipeline_set_concurrency(pipeline, "0:1:work[6]", 1), WEIR_OK);
     assert_int_equal(stage_now(pipeline, 1).running, 6);
+    assert_int_equal(stage_now(pipeline, 1).slots, 6);
+    assert_int_equal(stage_now(pipeline, 1).concurrency, 1);
     gate_let(&gate, 6);
     for (int i = 0; i < 6; i++)
         next_value(pipeline);

@@ -13,8 +13,7 @@ static void assert_settings(const live_pipeline *own, uint32_t slots, uint32_t t
     weir_snapshot *snapshot;
     assert_int_equal(weir_pipeline_snapshot(own->pipeline, &snapshot), WEIR_OK);
     assert_int_equal(snapshot->threads, threads);
-    uint32_t retiring = snapshot->stages[1].slots; /* surplus slots end with their task */
-    assert_true(retiring >= slots);
+    assert_int_equal(snapshot->stages[1].concurrency, slots);
     weir_snapshot_free(snapshot);
 }
 
@@ -168,6 +167,27 @@ TEST_CASE(two_equal_stages_are_a_limit_together)
     assert_int_equal(v->other_kind, WEIR_VERDICT_UNKNOWN);
     assert_settings(&own, 2, 8);
     weir_verdict_free(v);
+    live_pipeline_stop(&own);
+}
+
+static bool shows_both_kinds_of_threads(const weir_verdict *v)
+{
+    const weir_verdict_advice *a = find_change(v, "read with 4 slots instead of 2, parse");
+    if (strcmp(v->together, "read and parse") != 0 || !a || a->gain <= 1.3)
+        return false;
+    assert_string_equal(a->change, "read with 4 slots instead of 2, parse with 4 slots instead of 2, and 4 threads "
+                                   "instead of 2, and 10 threads instead of 8");
+    assert_string_equal(a->code, ".concurrency = 4 in the options of read, .concurrency = 4 in the options of parse, "
+                                 ".threads = 4 in those of the same, .threads = 10 in those of the pipeline");
+    return true;
+}
+
+/* One on the pool, the other on threads of its own: each gets more of its own. */
+TEST_CASE(stages_on_different_threads_are_a_limit_together)
+{
+    live_pipeline own = { .num_stages = 2, .has_own_threads = true };
+    live_pipeline_start(&own, wait_alone, 2, 8);
+    weir_verdict_free(explain_until(&own, (weir_live_options){ .no_speedups = true }, shows_both_kinds_of_threads));
     live_pipeline_stop(&own);
 }
 

@@ -95,7 +95,7 @@ TEST_CASE(equal_stages_are_raised_together)
         weir_snapshot *snapshot;
         assert_int_equal(weir_pipeline_snapshot(run.live.pipeline, &snapshot), WEIR_OK);
         for (int i = 1; i <= 3; i++)
-            most = snapshot->stages[i].slots < most ? snapshot->stages[i].slots : most;
+            most = snapshot->stages[i].concurrency < most ? snapshot->stages[i].concurrency : most;
         weir_snapshot_free(snapshot);
         end_run(&run);
     } while (!slots_were_right(++number, most, most == 2));

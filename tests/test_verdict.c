@@ -1054,6 +1054,63 @@ TEST_CASE(what_the_run_has_tried_is_not_predicted)
     weir_verdict_free(v);
 }
 
+static void add_trial(const char *path, const char *stage, const char *detail)
+{
+    char sql[600];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) SELECT min(timestamp) + 10, "
+             "'trial', run_id, '%s', '%s in 1000 s' FROM queue_stats GROUP BY run_id",
+             stage, detail);
+    execute(path, sql);
+}
+
+#define ALONE   "slots 2 -> 4, threads 6 -> 8: 1010 per mille (990 to 1030) of 99000 items"
+#define SET     "slots 2 -> 4, threads 6 -> 10: 1980 per mille (1900 to 2060) of 99000 items"
+#define IN_VAIN "slots 2 -> 4, threads 6 -> 10: 1010 per mille (990 to 1030) of 99000 items"
+
+/* Two stages were tried alone, and together: the recording says the same as the run. */
+TEST_CASE(what_the_run_has_tried_together_is_told)
+{
+    static const pipeline_case c = {
+        .nodes = { IDLE_SOURCE,
+                   DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01),
+                   { .name = "0:2:scale", .kind = "stage", .slots = 2, .busy = 0.98, .cpu = 0.01 },
+                   { .name = "0:3:sink", .kind = "sink", .capacity = 3, .occupied = 0.02 } },
+        .threads = 6
+    };
+    const char *path = in_folder("together.db");
+    record_run(path, (weir_sqlite_options){ .rank = 0 }, &c, STEADY_LAPS + 2, &c, 0);
+    add_trial(path, "0:1:decode", ALONE);
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_null(strstr(v->sentence, "whatever you set")); /* scale is used as much, and was not tried */
+    weir_verdict_free(v);
+
+    add_trial(path, "0:2:scale", ALONE);
+    add_trial(path, "0:1:gone", "part 1 of 2, " SET); /* its first part is no longer true */
+    add_trial(path, "0:2:scale", "part 2 of 2, " SET);
+    v = verdict_on(path, NULL);
+    assert_string_equal(v->together, "");
+    weir_verdict_free(v);
+
+    add_trial(path, "0:1:decode", "part 1 of 2, " SET);
+    add_trial(path, "0:2:scale", "part 2 of 2, " SET);
+    v = verdict_on(path, NULL);
+    assert_string_equal(v->together, "decode and scale");
+    assert_non_null(strstr(v->sentence, "+98 % (+90 to +106 %); those of one of them alone, +1 %."));
+    assert_string_equal(
+        v->advice[0].change,
+        "decode with 4 slots instead of 2, scale with 4 slots instead of 2, and 10 threads instead of 6");
+    assert_int_equal(v->other_kind, WEIR_VERDICT_UNKNOWN);
+    weir_verdict_free(v);
+
+    add_trial(path, "0:1:decode", "part 1 of 2, " IN_VAIN); /* the last result counts */
+    add_trial(path, "0:2:scale", "part 2 of 2, " IN_VAIN);
+    v = verdict_on(path, NULL);
+    assert_string_equal(v->together, "");
+    assert_non_null(strstr(v->sentence, "whatever you set"));
+    weir_verdict_free(v);
+}
+
 /* A phase is a run of its own: one in which the consumer is slow, one in which the source is. */
 TEST_CASE(a_phase_has_a_verdict_of_its_own)
 {

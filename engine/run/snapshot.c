@@ -25,6 +25,7 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
     *stage = (weir_stage_snapshot){
         .name = node->name,
         .kind = node->kind,
+        .concurrency = node->core.num_wanted,
         .slots = node->core.num_slots,
         .num_tasks = node->op && node->core.num_ins ? node->core.total_tasks : 0,
         .num_failures = node->core.total_failures,

@@ -10,8 +10,8 @@
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
  * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c)
- * and of each thread that records spans (spans.h), and those of signals.c, closing.c, span_collect.c, span_names.c, user_trace.c and
- * log.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock and that of user_trace.c, and the lock of
+ * and of each thread that records spans (spans.h), and those of signals.c, closing.c, span_collect.c, span_names.c, user_trace.c, log.c
+ * and log_queue.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock and that of user_trace.c, and the lock of
  * span_collect.c before pipeline->lock, a counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook,
  * release function, observer or log function runs under any lock, and under the others no allocation or system call (except to
  * wake threads). The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a

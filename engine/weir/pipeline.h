@@ -452,8 +452,9 @@ WEIR_API int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stag
    is freed. */
 typedef struct weir_stage_snapshot {
     const char *name;
-    const char *kind; /* "source", "stage", "route", "merge" or "sink" */
-    uint32_t slots;   /* the sum of: */
+    const char *kind;     /* "source", "stage", "route", "merge" or "sink" */
+    uint32_t concurrency; /* number of slots that is set; below `slots` while surplus ones finish their tasks */
+    uint32_t slots;       /* the sum of: */
     uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; num_tasks includes the failures */
     bool ended;

@@ -43,7 +43,7 @@ struct weir_tuner {
     weir_live_options live;
     knob *knobs; /* of each node of the view; the last one is the pool's */
     size_t num_knobs;
-    bool set_brought_nothing; /* all stages that are full, together; with the present settings */
+    knob together;            /* all stages that are used nearly as much; no_more: 1 = they brought nothing */
     double rest_rate;         /* items per second when it came to rest; 0 = it is not at rest */
     double rest_half;         /* half the width of its 95 % interval */
     int64_t strange_since_ns; /* the load is another one; 0 = it is not */
@@ -85,14 +85,14 @@ static knob *knob_of(weir_tuner *tuner, int node, bool is_pool)
 }
 
 /* A trial that measured nothing is repeated a few times; each is told, as it changes nothing that could be seen. */
-static void note_blank(weir_tuner *tuner, knob *own, const char *stage, bool raises, uint32_t before, uint32_t after,
+static void note_blank(weir_tuner *tuner, knob *own, const live_set *set, bool raises, uint32_t after,
                        const live_trial *t)
 {
-    char text[200];
+    char change[VERDICT_TEXT_BYTES], text[VERDICT_TEXT_BYTES + 100];
     own->num_blank++;
-    snprintf(text, sizeof text, "%s %u -> %u: not measured in %.0f s: too few items, or the end of the run%s",
-             stage ? stage : "threads", before, after, t->elapsed_s,
-             own->num_blank < MAX_UNCLEAR ? "; it is tried again" : "");
+    weir__verdict_describe_set(change, sizeof change, set);
+    snprintf(text, sizeof text, "%s: not measured in %.0f s: too few items, or the end of the run%s", change,
+             t->elapsed_s, own->num_blank < MAX_UNCLEAR ? "; it is tried again" : "");
     weir_pipeline_event(tuner->pipeline, "tuner", "pipeline", text);
     if (own->num_blank >= MAX_UNCLEAR)
         *(raises ? &own->no_more : &own->no_less) = after;
@@ -101,7 +101,7 @@ static void note_blank(weir_tuner *tuner, knob *own, const char *stage, bool rai
 /* Other settings are other conditions: what brought nothing may bring something now. */
 static void note_kept(weir_tuner *tuner, bool raises)
 {
-    tuner->set_brought_nothing = false;
+    tuner->together.no_more = 0;
     for (size_t i = 0; i < tuner->num_knobs && raises; i++)
         tuner->knobs[i].no_more = 0;
 }
@@ -109,6 +109,16 @@ static void note_kept(weir_tuner *tuner, bool raises)
 static bool gains(const weir_tuner *tuner, const live_trial *t)
 {
     return t->gain >= 1 + least_gain(tuner) && t->low > 1;
+}
+
+/* What the set brings. WEIR_OK, or why the engine refused it. */
+static int measure_set(weir_tuner *tuner, const verdict_view *view, const int *nodes, uint32_t num,
+                       const live_set *set, live_trial *t)
+{
+    weir_live_options live = tuner->live;
+    live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
+    return weir__live_try(tuner->pipeline, set, weir__live_settle_ns(view, nodes, num, WEIR_SECOND),
+                          weir__live_unit(view, live.slice_ns), &live, &tuner->stops, t);
 }
 
 /* Measures `other`, and keeps it if it gains (raises) or loses nothing (lowers). Returns whether it is kept. */
@@ -121,18 +131,14 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     bool raises = after > before;
     knob *own = knob_of(tuner, node, !changes_slots && !now->has_own);
     live_trial t;
-    weir_live_options live = tuner->live;
-    live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
-    int64_t settle_ns = weir__live_settle_ns(view, node, WEIR_SECOND);
-    live_unit unit = weir__live_unit(view, live.slice_ns);
     live_set set = { 1, { *now }, { *other } };
-    int status = weir__live_try(tuner->pipeline, &set, settle_ns, unit, &live, &tuner->stops, &t);
+    int status = measure_set(tuner, view, &node, 1, &set, &t);
     if (status != WEIR_OK) {
         own->is_fixed = true;
         return false;
     }
     if (isnan(t.gain)) {
-        note_blank(tuner, own, changes_slots || now->has_own ? now->stage : NULL, raises, before, after, &t);
+        note_blank(tuner, own, &set, raises, after, &t);
         return false;
     }
     own->num_blank = 0;
@@ -163,11 +169,6 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     return is_kept;
 }
 
-static uint32_t twice_up_to(uint32_t count, uint32_t most)
-{
-    return count >= most ? count : count > most / 2 ? most : 2 * count;
-}
-
 /*
  * Twice the slots of a stage, with as many more threads of its pool as slots, or half of them; or twice or half the threads
  * that it runs on (node -1: of the pool). Unless that is known to bring nothing, or to cost something. Returns whether it is
@@ -187,12 +188,13 @@ static bool turn_knob(weir_tuner *tuner, const verdict_view *view, int node, boo
     }
     other = now;
     uint32_t *value = is_slots ? &other.slots : &other.threads, before = *value;
-    *value = raises ? twice_up_to(before, is_slots ? o->max_slots : o->max_threads) : (before + 1) / 2;
     if (is_slots && raises) {
-        uint32_t threads = now.threads + (other.slots - now.slots);
-        other.threads = now.has_own || threads <= o->max_threads ? threads
-                        : now.threads > o->max_threads           ? now.threads
-                                                                 : o->max_threads;
+        live_set set;
+        if (!weir__live_double(tuner->pipeline, &node, 1, o->max_slots, o->max_threads, &set))
+            return false;
+        other = set.other[0];
+    } else {
+        *value = raises ? weir__live_twice(before, o->max_threads) : (before + 1) / 2;
     }
     bool is_known = raises ? own->no_more && *value >= own->no_more : *value <= own->no_less;
     if (own->is_fixed || is_known || *value == before)
@@ -233,22 +235,20 @@ static bool raise_set(weir_tuner *tuner, const verdict_view *view, bool *has_tri
     for (uint32_t i = num; i-- > 0;)
         if (tuner->knobs[nodes[i]].is_fixed)
             nodes[i] = nodes[--num];
-    if (num < 2 || tuner->set_brought_nothing ||
+    if (num < 2 || tuner->together.no_more || tuner->together.is_fixed ||
         !weir__live_double(tuner->pipeline, nodes, num, o->max_slots, o->max_threads, &set) || set.num < 2)
         return false;
     *has_tried = true;
-    weir_live_options live = tuner->live;
-    live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
-    int64_t settle_ns = 0;
-    for (uint32_t i = 0; i < num; i++) {
-        int64_t needed_ns = weir__live_settle_ns(view, nodes[i], WEIR_SECOND);
-        settle_ns = needed_ns > settle_ns ? needed_ns : settle_ns;
-    }
-    int status = weir__live_try(tuner->pipeline, &set, settle_ns, weir__live_unit(view, live.slice_ns), &live,
-                                &tuner->stops, &t);
-    tuner->set_brought_nothing = true;
+    knob *own = &tuner->together;
+    int status = measure_set(tuner, view, nodes, num, &set, &t);
+    if (status != WEIR_OK)
+        own->is_fixed = true;
+    else if (isnan(t.gain))
+        note_blank(tuner, own, &set, true, 1, &t);
     if (status != WEIR_OK || isnan(t.gain))
         return false;
+    own->num_blank = 0;
+    own->no_more = 1;
     bool is_kept = gains(tuner, &t) && weir__live_apply_all(tuner->pipeline, set.other, set.num) == WEIR_OK;
     if (is_kept)
         note_kept(tuner, true);
@@ -333,7 +333,7 @@ static bool keep_budget(weir_tuner *tuner, const verdict_view *view)
 
 static void forget_trials(weir_tuner *tuner)
 {
-    tuner->set_brought_nothing = false;
+    tuner->together.no_more = 0;
     for (size_t i = 0; i < tuner->num_knobs; i++)
         tuner->knobs[i].no_more = tuner->knobs[i].no_less = 0;
 }

@@ -54,12 +54,6 @@ typedef struct experiment {
     double other_s; /* time with other settings */
 } experiment;
 
-/* Most of the time of its tasks is for a CPU. */
-static bool computes_mostly(const node_view *n)
-{
-    return n->cpu + n->delay >= MOST;
-}
-
 static void report_progress(const experiment *e, const char *format, ...) WEIR_PRINTF(2, 3);
 
 static void report_progress(const experiment *e, const char *format, ...)
@@ -98,11 +92,7 @@ static live_trial run_trial(experiment *e, const int *nodes, uint32_t num_nodes,
 {
     live_trial t;
     char gain[80], change[VERDICT_TEXT_BYTES];
-    int64_t settle_ns = 0;
-    for (uint32_t i = 0; i < num_nodes; i++) {
-        int64_t needed_ns = weir__live_settle_ns(&e->view, nodes[i], e->options.setting_ns / 3);
-        settle_ns = needed_ns > settle_ns ? needed_ns : settle_ns;
-    }
+    int64_t settle_ns = weir__live_settle_ns(&e->view, nodes, num_nodes, e->options.setting_ns / 3);
     int status = weir__live_try(e->pipeline, set, settle_ns, weir__live_unit(&e->view, e->options.slice_ns),
                                 &e->options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
@@ -179,8 +169,10 @@ void weir__live_conclude(full_verdict *v, const live_trial *t, bool has_rivals)
 void weir__live_conclude_set(full_verdict *v, const live_set *set, const live_trial *t, const live_trial *alone)
 {
     char names[VERDICT_TEXT_BYTES] = "", gain[80];
+    bool has_alone = false;
     for (uint32_t i = 0; i < set->num; i++) {
         char name[VERDICT_TEXT_BYTES];
+        has_alone |= strcmp(set->now[i].stage, v->name) == 0;
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s",
                  i == 0             ? ""
@@ -190,9 +182,13 @@ void weir__live_conclude_set(full_verdict *v, const live_set *set, const live_tr
     }
     format_gain(gain, sizeof gain, t);
     snprintf(v->together, sizeof v->together, "%s", names);
-    weir__verdict_text(v->sentence,
-                       "The slots of %s, together: doubled, they bring %s; those of one of them alone, %+.0f %%.",
-                       names, gain, 100 * (alone->gain - 1));
+    weir__verdict_text(v->sentence, "The slots of %s, together: doubled, they bring %s", names, gain);
+    size_t used = strlen(v->sentence);
+    if (has_alone)
+        snprintf(v->sentence + used, sizeof v->sentence - used, "; those of one of them alone, %+.0f %%.",
+                 100 * (alone->gain - 1));
+    else
+        snprintf(v->name, sizeof v->name, "%s", set->now[0].stage);
     v->shown.confidence = MEASURED;
     v->shown.other_kind = WEIR_VERDICT_UNKNOWN;
     *v->other_name = *v->other_sentence = '\0';
@@ -256,9 +252,8 @@ static set_answer examine_set(experiment *e, const live_trial *alone)
     if (!weir__live_brings_more(&t))
         return weir__live_brings_nothing(&t) ? SET_BRINGS_NOTHING : SET_NOT_MEASURED;
     leave_out_idle(e, nodes, &num, &set, &t);
-    weir_verdict_kind kind = computes_mostly(&e->view.nodes[nodes[0]]) ? WEIR_VERDICT_SLOTS : WEIR_VERDICT_OUTSIDE;
-    weir__verdict_settle(e->verdict, kind, e->view.nodes[nodes[0]].name, "%s", MEASURED);
     weir__live_conclude_set(e->verdict, &set, &t, alone);
+    e->verdict->shown.kind = weir__verdict_kind_of(&e->view.nodes[weir__live_find(&e->view, e->verdict->name)]);
     return SET_LIMITS;
 }
 
@@ -314,7 +309,7 @@ static void examine_threads(experiment *e)
     }
     /* What the tasks on the threads wait for, or the CPUs, are the limit. */
     const node_view *n = node >= 0 ? &e->view.nodes[node] : NULL;
-    bool computes = n && computes_mostly(n);
+    bool computes = n && weir__verdict_kind_of(n) == WEIR_VERDICT_SLOTS;
     if (n && !computes) {
         weir__verdict_settle(v, n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_OUTSIDE, n->name,
                              "What the tasks of %s wait for: more threads do not get more of it.",
@@ -387,9 +382,9 @@ static bool append_speedup(experiment *e, const node_view *n, char *text, size_t
     set.other[0] = set.now[0];
     set.other[0].speedup = FASTER;
     options.setting_ns /= 2;
+    int node = (int)(n - e->view.nodes);
     int status =
-        weir__live_try(e->pipeline, &set,
-                       weir__live_settle_ns(&e->view, weir__live_find(&e->view, n->name), e->options.setting_ns / 3),
+        weir__live_try(e->pipeline, &set, weir__live_settle_ns(&e->view, &node, 1, e->options.setting_ns / 3),
                        weir__live_unit(&e->view, options.slice_ns), &options, NULL, &t);
     e->other_s += t.elapsed_s / 2;
     if (status != WEIR_OK || isnan(t.gain))

@@ -339,7 +339,7 @@ bool weir__live_setting(weir_pipeline *pipeline, int node, live_setting *setting
     bool has_own = node >= 0 && s->stages[node].threads > 0;
     *setting = (live_setting){ .stage = node >= 0 ? s->stages[node].name : NULL,
                                .has_own = has_own,
-                               .slots = node >= 0 ? s->stages[node].slots : 0,
+                               .slots = node >= 0 ? s->stages[node].concurrency : 0,
                                .threads = has_own ? s->stages[node].threads : s->threads };
     bool goes_on = is_running(s);
     weir_snapshot_free(s);
@@ -371,15 +371,17 @@ uint32_t weir__live_candidates(const verdict_view *view, int nodes[LIVE_MOST_PAR
     double most = 0;
     uint32_t num = 0;
     for (size_t i = 0; i < view->num_nodes; i++)
-        if (!view->nodes[i].is_source && weir__verdict_use(view, i) > most) {
-            most = weir__verdict_use(view, i);
-            nodes[0] = (int)i;
-            num = 1;
-        }
-    for (size_t i = 0; i < view->num_nodes && num > 0 && num < LIVE_MOST_PARTS; i++)
-        if ((int)i != nodes[0] && !view->nodes[i].is_source && weir__verdict_use(view, i) * WEIR_WORTH_GAIN >= most)
+        if (!view->nodes[i].is_source)
+            most = fmax(most, weir__verdict_use(view, i));
+    for (size_t i = 0; i < view->num_nodes && most > 0 && num < LIVE_MOST_PARTS; i++)
+        if (!view->nodes[i].is_source && weir__verdict_use(view, i) * WEIR_WORTH_GAIN >= most)
             nodes[num++] = (int)i;
     return num;
+}
+
+uint32_t weir__live_twice(uint32_t count, uint32_t most)
+{
+    return count >= most ? count : count > most / 2 ? most : 2 * count;
 }
 
 bool weir__live_double(weir_pipeline *pipeline, const int *nodes, uint32_t num, uint32_t most_slots,
@@ -392,8 +394,7 @@ bool weir__live_double(weir_pipeline *pipeline, const int *nodes, uint32_t num, 
         if (!weir__live_setting(pipeline, nodes[i], now))
             return false;
         *other = *now;
-        other->slots =
-            now->slots > most_slots / 2 ? (now->slots > most_slots ? now->slots : most_slots) : 2 * now->slots;
+        other->slots = weir__live_twice(now->slots, most_slots);
         if (other->slots == now->slots)
             continue;
         set->num++;
@@ -429,9 +430,12 @@ static bool counts_work(const verdict_view *view, int64_t slice_ns)
     return has_few_items && view->work_node >= 0 && view->items_per_s > 0 && view->work_per_s > view->items_per_s;
 }
 
-int64_t weir__live_settle_ns(const verdict_view *view, int node, int64_t longest_ns)
+int64_t weir__live_settle_ns(const verdict_view *view, const int *nodes, uint32_t num, int64_t longest_ns)
 {
-    double time_s = node >= 0 && view->nodes[node].time_s > 0 ? view->nodes[node].time_s : 0;
+    double time_s = 0;
+    for (uint32_t i = 0; i < num; i++)
+        if (nodes[i] >= 0)
+            time_s = fmax(time_s, view->nodes[nodes[i]].time_s); /* fmax() ignores what is not known */
     double needed_ns = 1e9 * fmax(0.03, 1.5 * time_s + QUEUED_ITEMS / fmax(view->items_per_s, 0.1));
     /* without it, what counts is not what the setting does, however slow the items are */
     return (int64_t)(counts_work(view, longest_ns) ? needed_ns : fmin((double)longest_ns, needed_ns));

@@ -60,7 +60,8 @@ void weir__live_keep_trial(full_verdict *verdict, const live_set *set, const liv
    stages are used nearly as much; a single stage that brings nothing then says nothing about what they bring together. */
 void weir__live_conclude(full_verdict *verdict, const live_trial *trial, bool has_rivals);
 
-/* The stages of the set limit together: says so, with what twice the slots of each bring. `alone`: those of the first one. */
+/* The stages of the set limit together: says so, with what twice the slots of each bring. `alone`: those of the stage that the
+   verdict has named. */
 void weir__live_conclude_set(full_verdict *verdict, const live_set *set, const live_trial *trial,
                              const live_trial *alone);
 
@@ -71,9 +72,12 @@ bool weir__live_brings_nothing(const live_trial *trial);
 /* A part of a set brings more, and nothing shows that it is less than the whole set brings. */
 bool weir__live_brings_as_much(const live_trial *part, const live_trial *whole);
 
-/* Stages whose slots are used nearly as much as those of the most used one, which is the first: what WEIR_WORTH_GAIN leaves
-   of it. Only together they may be a limit that can be measured. Returns their number. */
+/* Stages whose slots are used nearly as much as those of the most used one, of which WEIR_WORTH_GAIN is not left; in the
+   order of the pipeline. Only together they may be a limit that can be measured. Returns their number. */
 uint32_t weir__live_candidates(const verdict_view *view, int nodes[LIVE_MOST_PARTS]);
+
+/* Twice as many, but not above `most` (more stay as they are). */
+uint32_t weir__live_twice(uint32_t count, uint32_t most);
 
 /* Twice the slots of each node, up to most_slots, with as many more threads, up to most_threads of the pool. False = the
    pipeline has ended, or nothing would change. */
@@ -83,8 +87,8 @@ bool weir__live_double(weir_pipeline *pipeline, const int *nodes, uint32_t num, 
 /* Its index; -1 = there is none. */
 int weir__live_find(const verdict_view *view, const char *name);
 
-/* Until tasks that began before a change of a node (-1 = the pool) have ended, and the queues have filled or emptied. */
-int64_t weir__live_settle_ns(const verdict_view *view, int node, int64_t longest_ns);
+/* Until tasks that began before a change of these nodes (-1 = the pool) have ended, and the queues have filled or emptied. */
+int64_t weir__live_settle_ns(const verdict_view *view, const int *nodes, uint32_t num, int64_t longest_ns);
 
 /* A slice with few items says little: it is made longer, unless work is counted. */
 int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t longest_ns);

@@ -60,6 +60,11 @@ static double computing(const node_view *n)
     return weir__or_zero(n->cpu) + n->delay;
 }
 
+weir_verdict_kind weir__verdict_kind_of(const node_view *n)
+{
+    return n->is_source ? WEIR_VERDICT_SOURCE : computing(n) >= MOST ? WEIR_VERDICT_SLOTS : WEIR_VERDICT_OUTSIDE;
+}
+
 /* The tasks that wait for a CPU, on average. */
 static double waiting_for_cpus(const judgement *j)
 {
@@ -595,11 +600,7 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
     if (rival && use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
         weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
                                    100 * fmin(1, use));
-        settle_other(v,
-                     rival->is_source           ? WEIR_VERDICT_SOURCE
-                     : computing(rival) >= MOST ? WEIR_VERDICT_SLOTS
-                                                : WEIR_VERDICT_OUTSIDE,
-                     rival->name, rival->is_source ? sources : stages);
+        settle_other(v, weir__verdict_kind_of(rival), rival->name, rival->is_source ? sources : stages);
     } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_left(j) < ONE && missing_cpus(j) >= ONE) {
         tell_cpus(v, j);
         settle_other(v, WEIR_VERDICT_CPUS, "", others);

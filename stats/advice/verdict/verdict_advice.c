@@ -122,24 +122,32 @@ void weir__verdict_describe_set(char *text, size_t size, const live_set *set)
         append_threads(text, size, set->now + (of_pool - set->other), of_pool);
 }
 
+/* The threads of the stage or pipeline, in C. */
+static void append_thread_code(char *text, size_t size, uint32_t threads, const char *of)
+{
+    size_t used = strlen(text);
+    if (used < size)
+        snprintf(text + used, size - used, "%s.threads = %u in %s of the %s", used ? ", " : "", threads,
+                 used ? "those" : "the options", of);
+}
+
 static void put_code(const weir_verdict_advice *advice, const live_set *set)
 {
-    char code[VERDICT_TEXT_BYTES] = "", name[VERDICT_TEXT_BYTES];
+    char code[VERDICT_TEXT_BYTES] = "", name[100];
+    const live_setting *of_pool = NULL;
     for (uint32_t i = 0; i < set->num; i++) {
         const live_setting *other = &set->other[i];
         size_t used = strlen(code);
-        bool is_last = i + 1 == set->num;
-        if (other->slots != set->now[i].slots)
-            used += (size_t)snprintf(code + used, sizeof code - used, "%s.concurrency = %u in the options of %s",
-                                     used ? ", " : "", other->slots,
-                                     weir__verdict_short_name(other->stage, name, sizeof name));
-        if (used < sizeof code && (other->has_own || is_last))
-            snprintf(code + used, sizeof code - used, "%s.threads = %u in %s of the %s", used ? ", " : "",
-                     other->threads, used ? "those" : "the options",
-                     used && other->has_own ? "same"
-                     : other->has_own       ? "stage"
-                                            : "pipeline");
+        if (other->slots != set->now[i].slots && used < sizeof code)
+            snprintf(code + used, sizeof code - used, "%s.concurrency = %u in the options of %s", used ? ", " : "",
+                     other->slots, weir__verdict_short_name(other->stage, name, sizeof name));
+        if (other->has_own)
+            append_thread_code(code, sizeof code, other->threads, *code ? "same" : "stage");
+        else
+            of_pool = other;
     }
+    if (of_pool)
+        append_thread_code(code, sizeof code, of_pool->threads, "pipeline");
     weir__verdict_text(advice->code, "%s", code);
 }
 
@@ -441,12 +449,12 @@ static bool was_tried(const advising *a)
 /* Adds the part to the trial of which it is one: its parts follow each other. True = the trial is complete. */
 static bool add_part(live_set *set, uint32_t at, uint32_t num, const live_setting *now, const live_setting *other)
 {
-    if (at != set->num)
-        set->num = LIVE_MOST_PARTS; /* one of them is missing, or no longer true */
     if (at == 0)
         set->num = 0;
-    if (set->num == LIVE_MOST_PARTS)
+    if (at != set->num) { /* one of them is missing, or no longer true */
+        set->num = 0;
         return false;
+    }
     set->now[at] = *now;
     set->other[at] = *other;
     return ++set->num == num;
@@ -472,10 +480,11 @@ static int take_trial(void *self, const weir_row *row, weir_error *error)
     now.has_own = other.has_own = has_own;
     if (!add_part(&a->parts, part, num, &now, &other))
         return WEIR_OK;
-    weir__live_keep_trial(a->verdict, &a->parts, &trial);
-    bool is_first = a->set.num == 0;
-    if (num > 1 && (is_first || weir__live_brings_as_much(&trial, &a->together))) {
-        a->set = a->parts;
+    live_set set = a->parts;
+    a->parts.num = 0;
+    weir__live_keep_trial(a->verdict, &set, &trial);
+    if (num > 1 && (num >= a->set.num || weir__live_brings_as_much(&trial, &a->together))) {
+        a->set = set; /* a smaller one is a part of the one before */
         a->together = trial;
     } else if (num == 1 && now.slots && other.slots == 2 * now.slots && strcmp(node->name, a->verdict->name) == 0)
         a->concluding = trial;

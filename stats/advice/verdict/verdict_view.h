@@ -90,6 +90,9 @@ int weir__verdict_find_putter(const verdict_view *view, const char *queue);
 /* How long those that take from the queue wait for an item. */
 void weir__verdict_view_takers(const verdict_view *view, queue_view *queue);
 
+/* What the node is as a limit: its source, its slots that compute, or what they wait for. */
+weir_verdict_kind weir__verdict_kind_of(const node_view *node);
+
 /* The share of the time in which more of this node could bring more; -1 = it does not work. */
 double weir__verdict_use(const verdict_view *view, size_t node);
 

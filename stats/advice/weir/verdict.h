@@ -92,7 +92,7 @@ typedef struct weir_verdict {
     /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer part, and
        the advice is for it. 0 = it did not change */
     int64_t changed_unix_ns;
-    /* The slots of these stages are the limit together ("decode and scale"; more of one alone brings nothing), and the first
+    /* The slots of these stages are the limit together ("decode and scale"; more of one alone brings nothing), and one
        advice changes all of them; "" = `name` alone is the limit. Only measured: see weir_explain_live(). */
     const char *together;
 } weir_verdict;
