@@ -205,6 +205,34 @@ TEST_CASE(two_stages_that_use_one_server_are_no_limit_together)
     live_pipeline_stop(&own);
 }
 
+static atomic_int num_tried;
+
+/* One in four; it takes six times as long as the others, so two thirds of the time. */
+static int fail_slowly(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    if (atomic_fetch_add(&num_tried, 1) % 4)
+        return wait_alone(worker, in, out, task);
+    nanosleep(&(struct timespec){ .tv_nsec = 18 * WEIR_MILLISECOND }, NULL);
+    return weir_task_fail(task, WEIR_EDATA, 0, "it is broken");
+}
+
+static bool shows_failures(const weir_verdict *v)
+{
+    return v->kind == WEIR_VERDICT_FAILURES;
+}
+
+TEST_CASE(items_that_fail_are_what_their_time_goes_into)
+{
+    live_pipeline own = { .pipeline = NULL };
+    live_pipeline_start(&own, fail_slowly, 2, 4);
+    weir_verdict *v = explain_until(&own, (weir_live_options){ .no_speedups = true }, shows_failures);
+    int share = 0;
+    assert_int_equal(sscanf(v->sentence, "Items that fail: %d %% of the time", &share), 1);
+    assert_in_range(share, 60, 73);
+    weir_verdict_free(v);
+    live_pipeline_stop(&own);
+}
+
 static atomic_int num_made;
 
 enum { STORED_ITEMS = 5000 };

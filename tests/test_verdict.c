@@ -27,6 +27,7 @@ typedef struct node_case {
     double spread;      /* other tasks take (1 - spread) to (1 + spread) times the average */
     double pending;     /* share of busy: without a thread */
     double giants;      /* share of the tasks that take 100 times as long */
+    double failed;      /* share of busy: in one task in ten, which fail */
     uint32_t threads;   /* private */
     double occupied;    /* of its queue */
     int64_t depth;      /* largest of its queue (0 = its capacity of 2) */
@@ -327,6 +328,20 @@ static const pipeline_case cases[] = {
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.3, .out = 0.68, .cpu = 0.9, .occupied = 0.98),
                  SINK(.occupied = 0.99, .out = 0.98) },
       .trains = true },
+    { "files that fail after a long wait", WEIR_VERDICT_FAILURES, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.1, .failed = 0.85), EMPTY_SINK } },
+    { "files that fail on all CPUs", WEIR_VERDICT_FAILURES, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.49, .thread = 0.5, .cpu = 0.98, .failed = 0.6),
+                 EMPTY_SINK } },
+    { "files that fail on the threads of others", WEIR_VERDICT_FAILURES, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 10, .busy = 0.1, .thread = 0.89, .cpu = 0.5, .failed = 0.7),
+                 EMPTY_SINK },
+      .threads = 1 },
+    { "a few files that fail", WEIR_VERDICT_OUTSIDE, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.1, .failed = 0.3), EMPTY_SINK } },
+    { "files that fail, and nobody waits for them", WEIR_VERDICT_CONSUMER, "",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.3, .out = 0.68, .cpu = 0.1, .failed = 0.9),
+                 SINK(.occupied = 0.99) } },
     { "a consumer as fast as the stage", WEIR_VERDICT_CONSUMER, "", .other = WEIR_VERDICT_OUTSIDE,
       .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.88, .out = 0.1, .cpu = 0.1), SINK(.occupied = 0.85) } },
     { "two stages in balance", WEIR_VERDICT_SLOTS, "0:1:decode", .other = WEIR_VERDICT_SLOTS,
@@ -392,7 +407,9 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
     }
     if (counts && works) {
         stage.metrics.task.num_tasks = num_tasks;
-        stage.metrics.task.success_ns = stage.metrics.task.busy_ns;
+        stage.metrics.task.failed_ns = share_ns(slots * n->busy * n->failed);
+        stage.metrics.task.num_failures = n->failed > 0 ? num_tasks / 10 : 0;
+        stage.metrics.task.success_ns = stage.metrics.task.busy_ns - stage.metrics.task.failed_ns;
         stage.metrics.task.cpu_ns = share_ns(slots * n->busy * n->cpu);
         stage.metrics.task.min_ns = NS(or_default(n->shortest, 0.95) * slots * n->busy * LAP_S / (double)num_tasks);
         fill_times(&times, n, num_tasks, &stage.metrics.task.max_ns);
@@ -807,6 +824,24 @@ TEST_CASE(the_slowest_items_of_a_stage_that_waits_are_named)
     weir_verdict *v = verdict_on(path, NULL);
     assert_advice_is_written(v, "its slowest items: 5.mp4 5.00 s, 4.mp4 4.00 s, 2.mp4 2.00 s",
                              "weir trace /tmp/t.json");
+    weir_verdict_free(v);
+}
+
+/* The first one of this stage. */
+TEST_CASE(the_first_item_that_failed_is_named)
+{
+    const char *path = record_case(case_of("files that fail after a long wait"));
+    execute(path,
+            "INSERT INTO task_failures (timestamp, run_id, name, label, status, message) "
+            "SELECT 1020 + value, run_id, iif(value, '0:1:decode', '0:0:src'), 'dir/' || value || '.mp4', -1, 'x' "
+            "FROM run, json_each('[0, 1, 2]') WHERE run_id = (SELECT max(run_id) FROM run)");
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_string_equal(v->sentence,
+                        "Items that fail: 85 % of the time of the tasks of 0:1:decode goes into them; the "
+                        "first is 1.mp4.");
+    assert_string_equal(v->evidence[1],
+                        "85 % of the time of its tasks goes into 400 that fail: weir failures lists them");
+    assert_string_equal(v->advice[0].change, "a list without the items that fail: weir failures lists them");
     weir_verdict_free(v);
 }
 

@@ -333,8 +333,9 @@ struct weir__node {
     weir_account account; /* in_flight is derived */
     uint64_t total_tasks;
     uint64_t total_failures;
-    uint64_t num_ends;   /* of epochs, and of the stream, that it has reached */
-    uint64_t part_tasks; /* tasks up to the last end of an epoch that an earlier run had begun */
+    int64_t total_failed_ns; /* run time of the tasks that failed */
+    uint64_t num_ends;       /* of epochs, and of the stream, that it has reached */
+    uint64_t part_tasks;     /* tasks up to the last end of an epoch that an earlier run had begun */
 
     /* since the driver last cleared them */
     int64_t time_ns[NODE_TIMES];

@@ -93,6 +93,7 @@ static void count_failure(weir__slot *slot)
     node->lap.num_failures++;
     node->total_failures++;
     node->lap.failed_ns += slot->run_ns;
+    node->total_failed_ns += slot->run_ns;
     node->account.failed += slot->has_in;
     if (slot->flushing)
         count_kept_as(slot, &node->account.failed);

@@ -29,6 +29,7 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         .slots = node->core.num_slots,
         .num_tasks = node->op && node->core.num_ins ? node->core.total_tasks : 0,
         .num_failures = node->core.total_failures,
+        .failed_ns = node->core.total_failed_ns,
         .ended = node->core.state == NODE_DONE,
         .threads = node->threads ? atomic_load(&node->pool->num_workers) : 0,
         .child_delay_ns = atomic_load(&node->total_outside_delay_ns),

@@ -457,6 +457,7 @@ typedef struct weir_stage_snapshot {
     uint32_t slots;       /* the sum of: */
     uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; num_tasks includes the failures */
+    int64_t failed_ns;                /* run time of the tasks that failed, since the start */
     bool ended;
     uint32_t threads; /* private threads that may run now; 0 = it uses the pipeline's pool */
     int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */

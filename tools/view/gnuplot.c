@@ -636,10 +636,10 @@ static void put_queue_strips(drawing *d)
 }
 
 static const char *const limit_colours[WEIR_NUM_VERDICTS] = {
-    [WEIR_VERDICT_UNKNOWN] = "#d9d9d9", [WEIR_VERDICT_NONE] = "#009e73",  [WEIR_VERDICT_CONSUMER] = "#56b4e9",
-    [WEIR_VERDICT_SOURCE] = "#cc79a7",  [WEIR_VERDICT_SLOTS] = "#0072b2", [WEIR_VERDICT_OUTSIDE] = "#e69f00",
-    [WEIR_VERDICT_THREADS] = "#d55e00", [WEIR_VERDICT_CPUS] = "#a02020",  [WEIR_VERDICT_ORDER] = "#7f5ab6",
-    [WEIR_VERDICT_QUEUE] = "#c8b400",
+    [WEIR_VERDICT_UNKNOWN] = "#d9d9d9", [WEIR_VERDICT_NONE] = "#009e73",     [WEIR_VERDICT_CONSUMER] = "#56b4e9",
+    [WEIR_VERDICT_SOURCE] = "#cc79a7",  [WEIR_VERDICT_SLOTS] = "#0072b2",    [WEIR_VERDICT_OUTSIDE] = "#e69f00",
+    [WEIR_VERDICT_THREADS] = "#d55e00", [WEIR_VERDICT_CPUS] = "#a02020",     [WEIR_VERDICT_ORDER] = "#7f5ab6",
+    [WEIR_VERDICT_QUEUE] = "#c8b400",   [WEIR_VERDICT_FAILURES] = "#000000",
 };
 
 /* A band that says what limits each part of the run. */

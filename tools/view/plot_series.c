@@ -252,11 +252,17 @@ static char *short_name(const char *name)
 static char *limit_text(const weir_verdict *verdict)
 {
     static const char *const forms[WEIR_NUM_VERDICTS] = {
-        [WEIR_VERDICT_UNKNOWN] = "not clear", [WEIR_VERDICT_NONE] = "the training loop, as it should",
-        [WEIR_VERDICT_CONSUMER] = "consumer", [WEIR_VERDICT_SOURCE] = "source %s",
-        [WEIR_VERDICT_SLOTS] = "slots of %s", [WEIR_VERDICT_OUTSIDE] = "%s waits outside",
-        [WEIR_VERDICT_THREADS] = "threads",   [WEIR_VERDICT_CPUS] = "CPUs",
-        [WEIR_VERDICT_ORDER] = "order of %s", [WEIR_VERDICT_QUEUE] = "queue %s",
+        [WEIR_VERDICT_UNKNOWN] = "not clear",
+        [WEIR_VERDICT_NONE] = "the training loop, as it should",
+        [WEIR_VERDICT_CONSUMER] = "consumer",
+        [WEIR_VERDICT_SOURCE] = "source %s",
+        [WEIR_VERDICT_SLOTS] = "slots of %s",
+        [WEIR_VERDICT_OUTSIDE] = "%s waits outside",
+        [WEIR_VERDICT_THREADS] = "threads",
+        [WEIR_VERDICT_CPUS] = "CPUs",
+        [WEIR_VERDICT_ORDER] = "order of %s",
+        [WEIR_VERDICT_QUEUE] = "queue %s",
+        [WEIR_VERDICT_FAILURES] = "items that fail in %s",
     };
     char *name = short_name(verdict->name), *text = NULL;
     const char *form = forms[verdict->kind], *place = strstr(form, "%s");

@@ -162,6 +162,11 @@ static void view_pools(verdict_view *view, double delay_ratio)
     }
 }
 
+static double share_in_use(int64_t part_ns, double in_use_s)
+{
+    return in_use_s > 0 ? fmin(1, 1e-9 * (double)part_ns / in_use_s) : 0;
+}
+
 static void view_progress(verdict_view *view, const weir_snapshot *from, const weir_snapshot *to, double elapsed_s)
 {
     for (size_t i = 0; i < view->num_nodes; i++) {
@@ -170,7 +175,9 @@ static void view_progress(verdict_view *view, const weir_snapshot *from, const w
         n->tasks_per_s = (double)(to->stages[i].num_tasks - from->stages[i].num_tasks) / elapsed_s;
         n->time_s = n->tasks_per_s > 0 ? n->slots * n->busy / n->tasks_per_s : NAN;
         n->shortest_s = NAN;
-        n->cpu = in_use > 0 ? fmin(1, 1e-9 * (double)(to->stages[i].cpu_ns - from->stages[i].cpu_ns) / in_use) : 0;
+        n->cpu = share_in_use(to->stages[i].cpu_ns - from->stages[i].cpu_ns, in_use);
+        n->failed = share_in_use(to->stages[i].failed_ns - from->stages[i].failed_ns, in_use);
+        n->num_failures = (double)(to->stages[i].num_failures - from->stages[i].num_failures);
     }
     const weir_queue_snapshot *before = &from->queues[view->num_queues - 1],
                               *after = &to->queues[view->num_queues - 1];

@@ -220,6 +220,14 @@ static finding measure_cpus(const judgement *j)
     return of_first(j, lacks_cpus(j));
 }
 
+/* Most of what its slots, threads or CPUs do is lost: without the items that fail, the others would get more than twice of it. */
+static finding measure_failures(const judgement *j)
+{
+    const node_view *n = j->first;
+    bool is_limit = n && (use_of(j, n) >= FULL || is_starved(j, n) || lacks_cpus(j));
+    return of_first(j, is_limit && n->failed >= MOST);
+}
+
 static finding measure_threads(const judgement *j)
 {
     return of_first(j, j->first && is_starved(j, j->first));
@@ -312,6 +320,8 @@ static const rule rules[] = {
       "The consumer: the pipeline makes items faster than they are taken." },
     { WEIR_VERDICT_ORDER, measure_order, FULL,
       "The order of the output of %s: finished items wait for a slow one before them." },
+    { WEIR_VERDICT_FAILURES, measure_failures, MOST,
+      "Items that fail: most of the time of the tasks of %s goes into them." }, /* apply_rule() says how much */
     { WEIR_VERDICT_CPUS, measure_quota, MOST, "The CPU quota of the container: it stops the process, so %s waits." },
     { WEIR_VERDICT_CPUS, measure_stolen, MOST, "The CPUs: other virtual machines take them while %s waits for one." },
     { WEIR_VERDICT_CPUS, measure_ranks, MOST,
@@ -335,10 +345,10 @@ static const rule rules[] = {
 };
 
 static const char *const words[WEIR_NUM_VERDICTS] = {
-    [WEIR_VERDICT_UNKNOWN] = "unknown", [WEIR_VERDICT_NONE] = "none",   [WEIR_VERDICT_CONSUMER] = "consumer",
-    [WEIR_VERDICT_SOURCE] = "source",   [WEIR_VERDICT_SLOTS] = "slots", [WEIR_VERDICT_OUTSIDE] = "outside",
-    [WEIR_VERDICT_THREADS] = "threads", [WEIR_VERDICT_CPUS] = "cpus",   [WEIR_VERDICT_ORDER] = "order",
-    [WEIR_VERDICT_QUEUE] = "queue",
+    [WEIR_VERDICT_UNKNOWN] = "unknown", [WEIR_VERDICT_NONE] = "none",         [WEIR_VERDICT_CONSUMER] = "consumer",
+    [WEIR_VERDICT_SOURCE] = "source",   [WEIR_VERDICT_SLOTS] = "slots",       [WEIR_VERDICT_OUTSIDE] = "outside",
+    [WEIR_VERDICT_THREADS] = "threads", [WEIR_VERDICT_CPUS] = "cpus",         [WEIR_VERDICT_ORDER] = "order",
+    [WEIR_VERDICT_QUEUE] = "queue",     [WEIR_VERDICT_FAILURES] = "failures",
 };
 
 const char *weir_verdict_word(weir_verdict_kind kind)
@@ -403,6 +413,10 @@ static void tell_slots(full_verdict *v, const node_view *n)
     append_share(waits, "waiting for room in its queue", n->out);
     weir__verdict_add_evidence(v, "%s (%.3g slot%s): busy for %.0f %% of the time%s", n->name, n->slots,
                                n->slots > 1.05 ? "s" : "", 100 * n->busy, waits);
+    if (is_worth(n->failed))
+        weir__verdict_add_evidence(
+            v, "%.0f %% of the time of its tasks goes into %.0f that fail: weir failures lists them", 100 * n->failed,
+            n->num_failures);
     if (isnan(n->cpu) || n->busy < 0.005)
         return;
     append_share(on_cpu, "waiting for a CPU", n->delay);
@@ -582,6 +596,8 @@ static const char sources[] = "The source %s: it is in use nearly as much.",
                   stages[] = "The slots of %s: they are in use nearly as much.",
                   training[] = "Nothing limits it: finished items wait for your program, as they should.";
 
+static const char failing[] = "Items that fail: %.0f %% of the time of the tasks of %s goes into them.";
+
 /* Another resource is in use nearly as much: without the first limit, that one would be reached soon. Or the resource is
    not quite full, and bursts explain most of the rest. Or there are bursts, and others take all CPUs: they delay threads at
    random. */
@@ -622,6 +638,8 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
                                    r->kind == WEIR_VERDICT_THREADS ? threads_of(named)
                                                                    : named->slots * named->busy * computing(named));
     weir__verdict_settle(v, r->kind, name, r->sentence, fmin(SURE, found->share));
+    if (r->kind == WEIR_VERDICT_FAILURES)
+        weir__verdict_text(v->sentence, failing, 100 * named->failed, name);
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)
         weir__verdict_settle(v, WEIR_VERDICT_NONE, "", training, v->shown.confidence);
     add_rival(j, r, found);
@@ -695,7 +713,8 @@ static void weigh_sample(judgement *j)
         tell_all_failed(j);
         return;
     }
-    double error = 1 / sqrt(fmax(j->view->num_items, 1)); /* of a count */
+    double num_failures = shown->kind == WEIR_VERDICT_FAILURES ? j->first->num_failures : 0;
+    double error = 1 / sqrt(fmax(j->view->num_items + num_failures, 1)); /* of a count */
     shown->confidence *= 1 - error;
     j->verdict->is_short = 1 - error < WEIR_VERDICT_CLEAR; /* were it certain otherwise */
     if (j->verdict->is_short)

@@ -537,6 +537,7 @@ static void suggest_others(advising *a)
           program_of(a->command) == PROGRAM_WEIR_RECORD /* it plays the training of --headspace */
               ? loaded
               : "several threads that consume: each of them may call weir_pipeline_next()" },
+        { WEIR_VERDICT_FAILURES, "a list without the items that fail: weir failures lists them" },
         { WEIR_VERDICT_SOURCE, "a source that lists or fetches ahead, or several sources and a merge" },
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

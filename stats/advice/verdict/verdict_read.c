@@ -276,6 +276,29 @@ static int look_for_change(reading *r, const weir_totals *whole, full_verdict *m
     return status;
 }
 
+/* "; the first is clip.mp4" */
+static int name_failure(void *self, const weir_record *record, weir_error *error)
+{
+    full_verdict *v = self;
+    const char *label = record->failure.label, *slash = strrchr(label, '/');
+    size_t used = strlen(v->sentence);
+    (void)error;
+    if (*label && used > 0)
+        snprintf(v->sentence + used - 1, sizeof v->sentence - used + 1, "; the first is %.150s.",
+                 slash ? slash + 1 : label);
+    return WEIR_OK;
+}
+
+static int name_first_failure(const reading *r, full_verdict *v, weir_error *error)
+{
+    weir_filter filter = r->filter;
+    if (v->shown.kind != WEIR_VERDICT_FAILURES)
+        return WEIR_OK;
+    filter.name = v->name;
+    filter.limit = 1;
+    return weir_reader_each(r->reader, WEIR_RECORD_FAILURE, &filter, name_failure, v, error);
+}
+
 static int judge_part(reading *r, full_verdict **made, weir_error *error)
 {
     weir_totals whole = { 0 };
@@ -286,6 +309,8 @@ static int judge_part(reading *r, full_verdict **made, weir_error *error)
         status = judge_range(r, r->start_unix_ns, r->end_unix_ns, r->num_cut ? &whole : NULL, made, error);
     if (status == WEIR_OK)
         status = look_for_change(r, r->num_cut ? &whole : NULL, *made, error);
+    if (status == WEIR_OK)
+        status = name_first_failure(r, *made, error);
     weir_totals_free(&whole);
     if (status != WEIR_OK) {
         free(*made);

@@ -92,6 +92,12 @@ static void view_pool(node_view *n, const weir_totals *totals, const weir_total 
     n->delay = cpu_s > 0 ? fmin(weir__or_zero(n->cpu) * delay_s / cpu_s, 1 - weir__or_zero(n->cpu)) : 0;
 }
 
+/* Recordings of other programs do not have it. */
+static double failed_share(const weir_task_metrics *m)
+{
+    return m->busy_ns > 0 && m->failed_ns > 0 ? fmin(1, (double)m->failed_ns / (double)m->busy_ns) : 0;
+}
+
 static void view_node(verdict_view *view, const weir_total *total, const weir_totals *steady,
                       const weir_totals *whole)
 {
@@ -113,6 +119,8 @@ static void view_node(verdict_view *view, const weir_total *total, const weir_to
         .turn = value_of(total, "wait_turn_share"),
         .out = value_of(total, "wait_out_share"),
         .cpu = share_of(total, "cpu_share"),
+        .failed = failed_share(&total->metrics.task),
+        .num_failures = (double)total->metrics.task.num_failures,
         .tasks_per_s = value_of(total, "tasks_per_s"),
         .time_s = value_of(total, "ave_time"),
         .shortest_s = value_of(of_all ? of_all : total, "min_time"),

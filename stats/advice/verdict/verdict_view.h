@@ -25,6 +25,8 @@ typedef struct node_view {
     double slots, busy, in, thread, turn, out; /* shares of slot time */
     double held;                               /* busy + thread: has an item and would work on it */
     double cpu, delay, pending;                /* shares of busy time: on a CPU, waiting for one, without a thread */
+    double failed;                             /* share of busy time: in tasks that failed */
+    double num_failures;
     double tasks_per_s, time_s, shortest_s;
     const weir_histogram *times;                     /* NULL = not known */
     const char *pool;                                /* NULL = runs nothing, or not known */

@@ -31,10 +31,11 @@ typedef enum weir_verdict_kind {
     /* the slots of a stage are busy, but wait for something outside weir: a disk, a server, a lock, a limit on requests.
        The figures of a recording do not tell whether more slots would get more of it: weir_explain_live() measures that */
     WEIR_VERDICT_OUTSIDE,
-    WEIR_VERDICT_THREADS, /* a pool has too few threads; `name` is the stage or source that takes most of them */
-    WEIR_VERDICT_CPUS,    /* the CPUs, or the quota, are used up: by this process, its children, or by others */
-    WEIR_VERDICT_ORDER,   /* results wait for an earlier one: output in input order, or the end of an epoch */
-    WEIR_VERDICT_QUEUE,   /* a queue is too small, in items or bytes, for the bursts in which items come and go */
+    WEIR_VERDICT_THREADS,  /* a pool has too few threads; `name` is the stage or source that takes most of them */
+    WEIR_VERDICT_CPUS,     /* the CPUs, or the quota, are used up: by this process, its children, or by others */
+    WEIR_VERDICT_ORDER,    /* results wait for an earlier one: output in input order, or the end of an epoch */
+    WEIR_VERDICT_QUEUE,    /* a queue is too small, in items or bytes, for the bursts in which items come and go */
+    WEIR_VERDICT_FAILURES, /* most of the time of the tasks of a stage goes into items that fail */
     WEIR_NUM_VERDICTS
 } weir_verdict_kind;
 
