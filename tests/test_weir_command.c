@@ -689,6 +689,89 @@ TEST_CASE(compare_of_several_runs_includes_what_varies_between_them)
     assert_has(out, "no clear difference");
 }
 
+/* The rows of the table below the text; the first one has the headings. */
+static int num_rows(void)
+{
+    int count = 0;
+    for (const char *line = strstr(out, "95 % range\n");
+         line && (line = strchr(line, '\n')) && line[1] && line[1] != '('; line++)
+        count++;
+    return count;
+}
+
+TEST_CASE(compare_shows_the_throughput_and_what_differs_most_clearly)
+{
+    record_equal_laps("a.db", 100, "");
+    record_equal_laps("b.db", 100, "");
+    expect("weir compare a.db b.db", DONE);
+    assert_int_equal(num_rows(), 1);
+    assert_has(out, "items_per_s");
+    record_equal_laps("b.db", 100, "UPDATE queue_stats SET occupied_time = occupied_time + 0.004");
+    expect("weir compare a.db b.db --run last", DONE); /* which rounds to +0.0 points */
+    assert_int_equal(num_rows(), 1);
+    record_equal_laps("b.db", 55,
+                      "UPDATE task_stats SET busy_time = busy_time / 2, wait_in_time = 2 * wait_in_time, "
+                      "wait_out_time = 3 * wait_out_time, cpu_time = cpu_time / 3");
+    expect("weir compare a.db b.db", DONE);
+    assert_int_equal(num_rows(), 8);
+    assert_has(out, "items_per_s");
+    expect("weir compare a.db b.db --all", DONE);
+    assert_true(num_rows() > 20);
+}
+
+TEST_CASE(compare_of_one_database_takes_its_last_two_runs)
+{
+    for (int i = 1; i <= 3; i++)
+        record_equal_laps("three.db", 100 * (uint64_t)i, "");
+    expect("weir compare three.db", DONE);
+    assert_has(out, "A: three.db, run 2\nB: three.db, run 3\n");
+    assert_has(out, "B delivers 50.0 % more items per second than A");
+    expect("weir summary three.db --run previous --full", DONE);
+    assert_has(out, "Run 2: ");
+    execute(in_folder("three.db"),
+            "DELETE FROM task_stats WHERE run_id = 2; DELETE FROM queue_stats WHERE run_id = 2");
+    expect("weir compare three.db", DONE);
+    assert_has(out, "A: three.db, run 1\nB: three.db, run 3\n");
+    record_equal_laps("single.db", 100, "");
+    expect("weir compare single.db", REFUSED);
+    assert_has(err, "single.db holds no run before the last one; record another run, or name a second database");
+}
+
+/* The process gets a quarter of the CPU time, and the rest is other programs' or idle. */
+static void record_with_others(const char *name, double own_s, double others_s, uint64_t num_tasks)
+{
+    char sql[800];
+    snprintf(
+        sql, sizeof sql,
+        "DELETE FROM process_stats; DELETE FROM machine_stats;"
+        "INSERT INTO process_stats (timestamp, run_id, elapsed, name, cpu_time) SELECT timestamp, run_id, elapsed, "
+        "'0:process', %g FROM task_stats;"
+        "INSERT INTO machine_stats (timestamp, run_id, elapsed, name, other_cpu_time, idle_time, stolen_time) SELECT "
+        "timestamp, run_id, elapsed, '0:machine', %g, %g, 0 FROM task_stats",
+        own_s, others_s, 40 - own_s - others_s);
+    record_equal_laps(name, num_tasks, sql);
+}
+
+TEST_CASE(compare_says_what_other_programs_took)
+{
+    record_with_others("a.db", 38, 1, 100);
+    record_with_others("b.db", 10, 29, 27);
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "B delivers 73.0 % fewer items per second than A");
+    assert_has(
+        out,
+        "Other programs took most of the difference: they use 2.90 CPUs beside B, and 0.10 beside A; the CPU time "
+        "of an item changes by -2.5 %.");
+    expect("weir compare b.db a.db", DONE);
+    assert_has(out, "they use 0.10 CPUs beside B, and 2.90 beside A; the CPU time of an item changes by +2.6 %.");
+    record_with_others("b.db", 10, 2, 27); /* it waits, and the CPUs are idle */
+    expect("weir compare a.db b.db", DONE);
+    assert_null(strstr(out, "Other programs"));
+    record_with_others("b.db", 10, 29, 100); /* no slower */
+    expect("weir compare a.db b.db", DONE);
+    assert_null(strstr(out, "Other programs"));
+}
+
 TEST_CASE(compare_lists_the_settings_that_differ)
 {
     record_equal_laps("a.db", 100, "");
@@ -1522,7 +1605,7 @@ TEST_CASE(wrong_options_are_refused_with_their_name)
         { "summary", "there is no database pipeline_stats.db" },
         { "summary job.db --db other.db", "job.db: not with --db" },
         { "summary job.db other.db", "other.db: one argument too many" },
-        { "compare job.db", "one database: --run and --run-b select two of its runs" },
+        { "compare job.db --run 1", "one database: --run-b selects the other one of its runs" },
         { "merge job.db", "usage: weir merge" },
         { "summary job.db --nothing", "--nothing: no such option" },
         { "summary job.db -x", "-x: no such option" },

@@ -149,6 +149,8 @@ static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *er
     const weir_path_text text = weir__path_for_message(reader->path);
     if (run_id == WEIR_LAST_RUN)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run yet", text.text);
+    if (run_id == WEIR_PREVIOUS_RUN)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run before the last one", text.text);
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run %" PRId64, text.text, run_id);
 }
 
@@ -157,10 +159,11 @@ static int select_run(sqlite3 *db, int64_t run_id, sqlite3_stmt **row)
 {
     *row = NULL; /* merged runs are numbered in the order of merging, not of their starts */
     char *columns = weir__record_expressions(WEIR_RECORD_RUN);
-    char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE ?1 IN (t.run_id, -1) ORDER BY t.ended IS NULL"
-                                " OR EXISTS (SELECT 1 FROM queue_stats q WHERE q.run_id = t.run_id)"
-                                " OR EXISTS (SELECT 1 FROM task_stats s WHERE s.run_id = t.run_id) DESC,"
-                                " t.started DESC, t.run_id DESC LIMIT 1",
+    char *sql = sqlite3_mprintf("SELECT %s FROM (SELECT *, ended IS NULL"
+                                " OR EXISTS (SELECT 1 FROM queue_stats q WHERE q.run_id = r.run_id)"
+                                " OR EXISTS (SELECT 1 FROM task_stats s WHERE s.run_id = r.run_id) AS has_laps"
+                                " FROM run r) t WHERE ?1 IN (t.run_id, -1) OR (?1 = -2 AND t.has_laps)"
+                                " ORDER BY t.has_laps DESC, t.started DESC, t.run_id DESC LIMIT 1 OFFSET ?1 = -2",
                                 columns ? columns : "no_such_column");
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, row, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)

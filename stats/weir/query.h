@@ -137,6 +137,7 @@ WEIR_API const char *weir_reader_sql(const weir_reader *reader);
 #define WEIR_ALL_RUNS INT64_C(0)
 #define WEIR_LAST_RUN \
     INT64_C(-1) /* the one that started last of those that have laps, or have not ended; or of all */
+#define WEIR_PREVIOUS_RUN INT64_C(-2) /* the one before, of those that have laps, or have not ended */
 
 /*
  * A zeroed struct selects everything, in the order of time. A record must match all conditions. If a kind of record
@@ -144,7 +145,8 @@ WEIR_API const char *weir_reader_sql(const weir_reader *reader);
  * failure in a phase). For runs, stages and nodes it is ignored. Strings are copied.
  */
 typedef struct weir_filter {
-    int64_t run_id; /* WEIR_ALL_RUNS, WEIR_LAST_RUN or the run's number; WEIR_ENOTFOUND if there is none */
+    int64_t
+        run_id; /* WEIR_ALL_RUNS, WEIR_LAST_RUN, WEIR_PREVIOUS_RUN or its number; WEIR_ENOTFOUND if there is none */
     /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared as a whole, and
        without its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and its queue, "decode*_queue" only
        the queue; "read" is also the span "io/read" */
@@ -488,7 +490,7 @@ typedef int weir_row_function(void *self, const weir_row *row, weir_error *error
 WEIR_API int weir_reader_select(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
                                 weir_row_function *each, void *self, weir_error *error);
 
-/* One run: WEIR_LAST_RUN or its number. Texts are valid until the next call for this reader. */
+/* One run: WEIR_LAST_RUN, WEIR_PREVIOUS_RUN or its number. Texts are valid until the next call for this reader. */
 WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);
 
 /* -- sums -- */

@@ -11,10 +11,10 @@
 bool tool_parse_run(const char *text, void *run_id)
 {
     uint64_t number = 0;
-    bool is_last = strcmp(text, "last") == 0;
-    if (!is_last && (!option_parse_number(text, INT64_MAX, &number) || number == 0))
+    int64_t named = strcmp(text, "last") == 0 ? WEIR_LAST_RUN : strcmp(text, "previous") == 0 ? WEIR_PREVIOUS_RUN : 0;
+    if (!named && (!option_parse_number(text, INT64_MAX, &number) || number == 0))
         return false;
-    *(int64_t *)run_id = is_last ? WEIR_LAST_RUN : (int64_t)number;
+    *(int64_t *)run_id = named ? named : (int64_t)number;
     return true;
 }
 
@@ -95,7 +95,7 @@ static bool parse_time(const char *text, void *value)
     return parse_calendar(text, &when->seconds);
 }
 
-static const option_kind run_kind = { .parse = parse_run, .wanted = "the number of a run, last or all" };
+static const option_kind run_kind = { .parse = parse_run, .wanted = "the number of a run, last, previous or all" };
 static const option_kind rank_kind = { .parse = parse_rank, .wanted = "a whole number from 0 to 2147483647" };
 static const option_kind range_kind = { .parse = parse_range,
                                         .wanted = "a step (100) or a range of them (100:200, 100:, :200)" };
@@ -107,14 +107,14 @@ static const option_kind time_kind = {
 #define NOT_FROM "no such option: a time is selected with --since, a phase with --from-phase, a mode with --from-mode"
 
 static const char *const part_choices[] = { "all", "before-steps", "after-steps", NULL };
-static const char *const run_choices[] = { "last", "all", NULL };
+static const char *const run_choices[] = { "last", "previous", "all", NULL };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(tool_shared, what)
 
 #define RUN_ROW(title) \
     { \
-        .name = "run", .argument = "N|last|all", .kind = &run_kind, .choices = run_choices, .heading = (title), \
-        .help = "the run with this number, the last run, or all runs together" \
+        .name = "run", .argument = "N|last|previous|all", .kind = &run_kind, .choices = run_choices, \
+        .heading = (title), .help = "the run with this number, the last run, the one before, or all runs together" \
     }
 
 const option_row tool_db_rows[] = {

@@ -44,7 +44,7 @@ extern const option_row tool_filter_rows[]; /* --name, --since, … */
 extern const option_row tool_format_rows[]; /* --json, --csv */
 extern const option_row tool_help_rows[];   /* --help */
 
-/* Reads "last" or the number of a run (int64_t, as in weir_filter). */
+/* Reads "last", "previous" or the number of a run (int64_t, as in weir_filter). */
 bool tool_parse_run(const char *text, void *run_id);
 
 #endif

@@ -10,12 +10,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <weir/verdict.h>
 
 #include "common/format.h"
 #include "tools/cli/filter_options.h"
+#include "tools/cli/memory.h"
 #include "tools/cli/prose.h"
 #include "tools/cli/tty.h"
 #include "tools/commands/command_table.h"
@@ -25,19 +27,21 @@
 #include "tools/view/setting_changes.h"
 
 static struct settings {
-    int64_t run_b; /* 0 = as --run */
+    int64_t run_b; /* 0 = as --run; of one database the last one */
     bool all;
 } settings;
 
-static const option_kind run_b_kind = { .parse = tool_parse_run, .wanted = "the number of a run, or last" };
+static const option_kind run_b_kind = { .parse = tool_parse_run, .wanted = "the number of a run, last or previous" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { ROW("run-b", run_b, run_b_kind), .argument = "N|last",
+    { ROW("run-b", run_b, run_b_kind), .argument = "N|last|previous",
       .help = "the run of B, if it is another one than --run; A and B may then be the same database" },
     { ROW("all", all, option_flag),
-      .help = "also show the metrics that do not clearly differ (without --json or --csv they are left out)" },
+      .help =
+          "show all metrics (without it, and without --json or --csv, the throughput and the seven that differ most "
+          "clearly)" },
     { 0 },
 };
 
@@ -84,6 +88,39 @@ static void describe_change(double change, char *text, size_t size, const char *
     snprintf(text, size, "%.1f %% %s", 100 * fabs(change), change >= 0 ? more : less);
 }
 
+static const comparison_pair *find_only_pair(const lap_comparison *c, weir_subject subject)
+{
+    for (size_t i = 0; i < c->num_pairs; i++)
+        if (c->pairs[i].subject == subject && c->pairs[i].sides[0] && c->pairs[i].sides[1])
+            return &c->pairs[i];
+    return NULL;
+}
+
+/* The slower run has fewer CPUs, most of which other programs have instead, and are not idle. */
+static void say_others(FILE *out, const lap_comparison *c, const comparison_row *rate)
+{
+    const comparison_pair *process = find_only_pair(c, WEIR_SUBJECT_PROCESS),
+                          *machine = find_only_pair(c, WEIR_SUBJECT_MACHINE);
+    if (!process || !machine || rate->verdict < VERDICT_BETTER)
+        return;
+    int slower = rate->verdict == VERDICT_WORSE;
+    double cpus[2], others[2];
+    for (int side = 0; side < 2; side++) {
+        double stolen = comparison_value(machine, side, "stolen_cpus");
+        cpus[side] = comparison_value(process, side, "cpus");
+        others[side] = comparison_value(machine, side, "other_cpus") + (isnan(stolen) ? 0 : stolen);
+    }
+    double per_item = cpus[1] / rate->b / (cpus[0] / rate->a), lacking = cpus[!slower] - cpus[slower];
+    bool are_taken = lacking > 0 && others[slower] - others[!slower] >= lacking / 2 &&
+                     comparison_value(machine, slower, "idle_cpus") < lacking;
+    if (are_taken && fabs(log(per_item)) < fabs(log1p(rate->change)) / 2)
+        prose_line(
+            out,
+            "Other programs took most of the difference: they use %.2f CPUs beside B, and %.2f beside A; the CPU "
+            "time of an item changes by %+.1f %%.",
+            others[1], others[0], 100 * (per_item - 1));
+}
+
 static void say_throughput(FILE *out, const lap_comparison *c)
 {
     const comparison_pair *sink = comparison_find_sink(c);
@@ -104,6 +141,7 @@ static void say_throughput(FILE *out, const lap_comparison *c)
     else
         fprintf(out, "; 95 %% confidence interval: %s to %s)%s.\n", low, high,
                 d.verdict == VERDICT_SAME ? ": no clear difference" : "");
+    say_others(out, c, &d);
 }
 
 static char letter_of(int side)
@@ -250,24 +288,61 @@ static void put_row(table *t, bool as_text, bool with_name, const comparison_row
     }
 }
 
-/* Returns how many rows were left out because nothing clearly differs. */
+enum { MOST_ROWS = 8 };
+
+/* It is clear, and the numbers that are shown differ. */
+static bool is_clear(const comparison_row *row)
+{
+    return row->verdict >= VERDICT_DIFFERENT && fabs(row->change) >= 0.0005;
+}
+
+/* The throughput first, then by how little chance explains, then by size. Shares are compared in points. */
+static int by_weight(const void *left, const void *right)
+{
+    const comparison_row *a = *(const comparison_row *const *)left, *b = *(const comparison_row *const *)right;
+    if (a->chance != b->chance)
+        return (a->chance > b->chance) - (a->chance < b->chance);
+    return (fabs(a->change) < fabs(b->change)) - (fabs(a->change) > fabs(b->change));
+}
+
+/* The rows that people see: those that differ most clearly, at most so many, and the throughput. The caller frees the list,
+   which has a false or true for each row. */
+static bool *choose_rows(const lap_comparison *c)
+{
+    bool *is_shown = memory_get(c->num_rows + 1, sizeof *is_shown);
+    const comparison_row **clear = memory_get(c->num_rows + 1, sizeof *clear);
+    const comparison_pair *sink = comparison_find_sink(c);
+    size_t num_clear = 0, num_shown = 0;
+    for (size_t i = 0; i < c->num_rows; i++)
+        if (c->rows[i].pair == sink && strcmp(c->rows[i].measure->name, "items_per_s") == 0)
+            num_shown += is_shown[i] = true;
+        else if (is_clear(&c->rows[i]))
+            clear[num_clear++] = &c->rows[i];
+    qsort(clear, num_clear, sizeof *clear, by_weight);
+    for (size_t i = 0; i < num_clear && num_shown < MOST_ROWS; i++, num_shown++)
+        is_shown[clear[i] - c->rows] = true;
+    free(clear);
+    return is_shown;
+}
+
+/* Returns how many rows were left out. */
 static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 {
-    bool as_text = tool_format(call) == TABLE_TEXT;
+    bool as_text = tool_format(call) == TABLE_TEXT, *is_shown = choose_rows(c);
     size_t num_left_out = 0;
     const comparison_pair *named = NULL; /* as text, only the first row of a node has its name */
     table *t = as_text ? table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(text_columns))
                        : table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
     table_set_keys(t, 2); /* the node and the metric */
     for (const comparison_row *row = c->rows; row && row < c->rows + c->num_rows; row++) {
-        bool is_nothing = row->a == 0 && row->b == 0, is_rate = strcmp(row->measure->unit, "1/s") == 0;
-        if (!as_text || settings.all || (!is_nothing && (is_rate || row->verdict != VERDICT_SAME))) {
+        if (!as_text || settings.all || is_shown[row - c->rows]) {
             put_row(t, as_text, !as_text || row->pair != named, row);
             named = row->pair;
         } else
             num_left_out++;
     }
     table_end(t);
+    free(is_shown);
     return num_left_out;
 }
 
@@ -295,7 +370,7 @@ static int put_text(const tool_call *call, const lap_comparison *c, const settin
     putchar('\n');
     size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
-        printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
+        printf("(%zu more differ less, or not clearly: --all shows them)\n", num_left_out);
     return tool_finish(call);
 }
 
@@ -316,16 +391,26 @@ static int put_json(const tool_call *call, const lap_comparison *c, const settin
     return tool_finish(call);
 }
 
+/* One database, and no run is selected: its last two runs are compared. */
+static bool is_one_run_twice(const tool_call *call)
+{
+    return call->words[0] == call->words[1] && !call->shared.run_given && !settings.run_b;
+}
+
 static int read_side(const tool_call *call, int side, lap_comparison *c)
 {
     weir_reader *reader;
     weir_filter filter;
     weir_error error = { 0 };
     tool_call own = *call;
-    if (side == 1 && settings.run_b) {
+    if (side == 0 && is_one_run_twice(call)) {
+        own.shared.run_given = true;
+        own.shared.run_id = WEIR_PREVIOUS_RUN;
+    } else if (side == 1 && settings.run_b) {
         own.shared.run_given = true;
         own.shared.run_id = settings.run_b;
     }
+    bool is_previous = own.shared.run_given && own.shared.run_id == WEIR_PREVIOUS_RUN;
     int exit_status = tool_open(&own, call->words[side], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
@@ -333,6 +418,8 @@ static int read_side(const tool_call *call, int side, lap_comparison *c)
         fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
     int status = comparison_read(c, side, reader, &filter, &error);
     weir_reader_close(reader);
+    if (status == WEIR_ENOTFOUND && is_previous)
+        return tool_refuse(call, "%s; record another run, or name a second database", error.message);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }
 
@@ -361,8 +448,8 @@ static int run(tool_call *call)
 {
     lap_comparison c = { .num_pairs = 0 };
     char *both[2] = { call->words[0], call->words[call->num_words - 1] };
-    if (call->num_words == 1 && !settings.run_b)
-        return tool_refuse(call, "one database: --run and --run-b select two of its runs; usage: weir compare %s",
+    if (call->num_words == 1 && call->shared.run_given && !settings.run_b)
+        return tool_refuse(call, "one database: --run-b selects the other one of its runs; usage: weir compare %s",
                            call->command->words);
     call->words = both;
     int exit_status = read_side(call, 0, &c);
@@ -380,7 +467,9 @@ const tool_command tool_compare = {
     .max_words = 2,
     .summary = "compare two runs and explain the difference",
     .help =
-        "Compares the last run of B with the last run of A (or the runs given by --run and --run-b): throughput, and "
+        "Compares the last run of B with the last run of A (or the runs given by --run and --run-b; of one database, "
+        "the "
+        "last run with the one before): throughput, and "
         "the times and waits of each stage and queue. Stages are matched by name, without the number of slots and, "
         "if one pipeline has more stages than the other, without their position.\n\n"
         "change is B relative to A, in percent of A, or in points for shares. The range is a 95 % confidence "
