@@ -638,7 +638,7 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
                                    r->kind == WEIR_VERDICT_THREADS ? threads_of(named)
                                                                    : named->slots * named->busy * computing(named));
     weir__verdict_settle(v, r->kind, name, r->sentence, fmin(SURE, found->share));
-    if (r->kind == WEIR_VERDICT_FAILURES)
+    if (r->kind == WEIR_VERDICT_FAILURES && named)
         weir__verdict_text(v->sentence, failing, 100 * named->failed, name);
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)
         weir__verdict_settle(v, WEIR_VERDICT_NONE, "", training, v->shown.confidence);
@@ -713,7 +713,7 @@ static void weigh_sample(judgement *j)
         tell_all_failed(j);
         return;
     }
-    double num_failures = shown->kind == WEIR_VERDICT_FAILURES ? j->first->num_failures : 0;
+    double num_failures = shown->kind == WEIR_VERDICT_FAILURES && j->first ? j->first->num_failures : 0;
     double error = 1 / sqrt(fmax(j->view->num_items + num_failures, 1)); /* of a count */
     shown->confidence *= 1 - error;
     j->verdict->is_short = 1 - error < WEIR_VERDICT_CLEAR; /* were it certain otherwise */
