@@ -52,6 +52,7 @@ typedef struct pipeline_case {
     double throttled, io, memory;              /* shares of the time */
     double faults, stored, received;           /* per second */
     bool trains;
+    double rate; /* items per second (0 = 100) */
 } pipeline_case;
 
 #define SOURCE(...) \
@@ -434,7 +435,8 @@ static void record_one_queue(weir_observer observer, const weir_lap *lap, const 
     };
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &queue.metrics.queue);
     queue.metrics.queue.put_times = queue.metrics.queue.get_times = &none;
-    queue.metrics.queue.num_put = queue.metrics.queue.num_items = counts ? 100 * LAP_S : is_sink;
+    queue.metrics.queue.num_put = queue.metrics.queue.num_items =
+        counts ? (uint64_t)(or_default(c->rate, 100) * LAP_S) : is_sink;
     queue.metrics.queue.get_ns = is_sink ? share_ns(or_default(c->consumer_waits, 1 - n->occupied)) : 0;
     queue.metrics.queue.late_ns = is_sink ? share_ns(c->late) : 0;
     queue.metrics.queue.occupied_ns = counts ? share_ns(n->occupied) : 0;
@@ -561,17 +563,26 @@ static weir_observer begin_case(weir_sqlite_writer *writer, const pipeline_case 
     return observer;
 }
 
-/* The laps before `change` are those of `c`, the others those of `later`. The first and the last one do not count. */
-static void record_run(const char *path, weir_sqlite_options options, const pipeline_case *c, int num_laps,
-                       const pipeline_case *later, int change)
+/* The laps before `change` are those of `c`, the others those of `later`; period: as many laps of `c` and of `later` take turns
+   (0 = they do not). The first and the last lap do not count. */
+static void record_turns(const char *path, weir_sqlite_options options, const pipeline_case *c, int num_laps,
+                         const pipeline_case *later, int change, int period)
 {
     options.command = "weir record videos";
     weir_sqlite_writer *writer = open_writer(path, &options);
     weir_observer observer = begin_case(writer, c);
-    for (int i = 0; i < num_laps; i++)
-        record_case_lap(observer, i < change ? c : later, i, "", i > 0 && i < num_laps - 1);
+    for (int i = 0; i < num_laps; i++) {
+        bool is_first = period ? i / period % 2 == 0 : i < change;
+        record_case_lap(observer, is_first ? c : later, i, "", i > 0 && i < num_laps - 1);
+    }
     observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1000 + LAP_S * num_laps) });
     close_writer(writer);
+}
+
+static void record_run(const char *path, weir_sqlite_options options, const pipeline_case *c, int num_laps,
+                       const pipeline_case *later, int change)
+{
+    record_turns(path, options, c, num_laps, later, change, 0);
 }
 
 static const char *record_case(const pipeline_case *c)
@@ -1265,6 +1276,71 @@ TEST_CASE(a_limit_that_changes_is_told)
 }
 
 /* Four laps are enough, two on each side. */
+/* Its tasks take 9.3 ms, or 26.7 ms, in the same CPU time. */
+static const pipeline_case fast = {
+    .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.2, .rate = 430), EMPTY_SINK }, .rate = 430
+};
+static const pipeline_case slow = {
+    .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.07, .rate = 150), EMPTY_SINK },
+    .rate = 150,
+    .others = 2
+};
+
+static bool has_evidence(const weir_verdict *v, const char *text)
+{
+    for (size_t i = 0; i < v->num_evidence; i++)
+        if (strstr(v->evidence[i], text))
+            return true;
+    return false;
+}
+
+/* The limit is the same, but not the rate. */
+TEST_CASE(a_rate_that_changes_is_told_with_what_differs)
+{
+    const char *path = in_folder("drift.db");
+    for (int rises = 0; rises < 2; rises++) {
+        record_run(path, (weir_sqlite_options){ .rank = 0 }, rises ? &slow : &fast, 26, rises ? &fast : &slow, 11);
+        weir_verdict *v = verdict_on(path, NULL);
+        assert_int_equal(v->kind, WEIR_VERDICT_OUTSIDE);
+        assert_non_null(strstr(v->sentence, rises ? "The rate rose from 150 to 430 items per second at "
+                                                  : "The rate fell from 430 to 150 items per second at "));
+        if (!strstr(v->sentence, ":30, after 0:01:40."))
+            fail_msg("%s", v->sentence);
+        assert_true(
+            has_evidence(v, rises ? "a task of 0:1:decode takes 26.1 ms before, of which 1.83 ms are CPU time, and "
+                                    "9.12 ms after it, of which 1.82 ms are"
+                                  : "a task of 0:1:decode takes 9.12 ms before, of which 1.82 ms are CPU time, and "
+                                    "26.1 ms after it, of which 1.83 ms are"));
+        assert_true(has_evidence(v, rises ? "other programs use 2.00 CPUs before, and 0.00 after it"
+                                          : "other programs use 0.00 CPUs before, and 2.00 after it"));
+        weir_verdict_free(v);
+    }
+}
+
+TEST_CASE(a_rate_that_alternates_is_told_with_what_differs)
+{
+    const char *path = in_folder("turns.db");
+    record_turns(path, (weir_sqlite_options){ .rank = 0 }, &fast, 40, &slow, 0, 5);
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_int_equal(v->kind, WEIR_VERDICT_OUTSIDE);
+    assert_int_equal(v->other_kind, WEIR_VERDICT_UNKNOWN);
+    assert_non_null(
+        strstr(v->sentence, "The rate alternates between 430 and 150 items per second, every 47.5 s on average."));
+    assert_true(
+        has_evidence(v, "a task of 0:1:decode takes 9.12 ms while it is high, of which 1.82 ms are CPU time, and "
+                        "26.1 ms while it is low, of which 1.83 ms are"));
+    weir_verdict_free(v);
+    pipeline_case waiting = *case_of("a slow consumer");
+    waiting.rate = 150;
+    record_turns(path, (weir_sqlite_options){ .rank = 0 }, &fast, 41, &waiting, 0, 5);
+    v = verdict_on(path, NULL);
+    assert_int_equal(v->kind, WEIR_VERDICT_CONSUMER);
+    assert_int_equal(v->other_kind, WEIR_VERDICT_OUTSIDE);
+    assert_non_null(strstr(v->sentence, "The rate alternates between 430 and 150 items per second"));
+    assert_string_equal(v->evidence[0], "the rate is low for 51 % of the time");
+    weir_verdict_free(v);
+}
+
 TEST_CASE(a_limit_that_changes_in_few_laps_is_told)
 {
     const char *path = in_folder("change.db");

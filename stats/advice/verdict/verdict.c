@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/format.h"
 #include "stats/advice/model/model.h"
@@ -388,7 +387,7 @@ void weir__verdict_settle(full_verdict *v, weir_verdict_kind kind, const char *n
     put_sentence(v->sentence, sentence, name);
 }
 
-static void settle_other(full_verdict *v, weir_verdict_kind kind, const char *name, const char *sentence)
+void weir__verdict_settle_other(full_verdict *v, weir_verdict_kind kind, const char *name, const char *sentence)
 {
     v->shown.other_kind = kind;
     v->shown.confidence = fmin(v->shown.confidence, 0.5);
@@ -616,13 +615,13 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
     if (rival && use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
         weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
                                    100 * fmin(1, use));
-        settle_other(v, weir__verdict_kind_of(rival), rival->name, rival->is_source ? sources : stages);
+        weir__verdict_settle_other(v, weir__verdict_kind_of(rival), rival->name, rival->is_source ? sources : stages);
     } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_left(j) < ONE && missing_cpus(j) >= ONE) {
         tell_cpus(v, j);
-        settle_other(v, WEIR_VERDICT_CPUS, "", others);
+        weir__verdict_settle_other(v, WEIR_VERDICT_CPUS, "", others);
     } else if (queue.queue && queue.share >= MOST) {
         tell_queue(v, queue.queue, queue.loss);
-        settle_other(v, WEIR_VERDICT_QUEUE, queue.queue->name, queues);
+        weir__verdict_settle_other(v, WEIR_VERDICT_QUEUE, queue.queue->name, queues);
     }
 }
 
@@ -742,31 +741,6 @@ full_verdict *weir__verdict_judge(const verdict_view *view)
     find_full_limit(&j);
     weigh_sample(&j);
     return v;
-}
-
-void weir__verdict_settle_change(full_verdict *v, const full_verdict *before, const full_verdict *after,
-                                 int64_t start_unix_ns, int64_t end_unix_ns)
-{
-    int64_t before_ns = v->shown.changed_unix_ns - start_unix_ns;
-    double share = (double)before_ns / (double)(end_unix_ns - start_unix_ns);
-    time_t changed = (time_t)(v->shown.changed_unix_ns / 1000000000);
-    char duration[WEIR_FORMAT_BYTES], clock[16] = "?";
-    struct tm local;
-    const full_verdict *longer = share >= 0.5 ? before : after, *other = share >= 0.5 ? after : before;
-    weir__text_format_duration(duration, before_ns);
-    if (localtime_r(&changed, &local))
-        strftime(clock, sizeof clock, "%H:%M:%S", &local);
-    v->shown.num_evidence = 0;
-    weir__verdict_settle(v, longer->shown.kind, longer->name, longer->sentence, longer->shown.confidence);
-    settle_other(v, other->shown.kind, other->name, other->sentence);
-    weir__verdict_add_evidence(v,
-                               "the limit changed at %s, after %s (%.0f %% of this time): before, %.2f items per "
-                               "second; after, %.2f",
-                               clock, duration, 100 * share, before->shown.items_per_s, after->shown.items_per_s);
-    for (size_t i = 0; i < longer->shown.num_evidence; i++)
-        weir__verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "before" : "after", longer->lines[i]);
-    for (size_t i = 0; i < other->shown.num_evidence; i++)
-        weir__verdict_add_evidence(v, "%s: %s", share >= 0.5 ? "after" : "before", other->lines[i]);
 }
 
 void weir_verdict_free(weir_verdict *verdict)

@@ -9,6 +9,7 @@
 
 #include "common/array.h"
 #include "stats/advice/model/model.h"
+#include "stats/advice/verdict/variation.h"
 
 /* What a verdict is about: not spans and counters of user code. */
 static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };
@@ -26,6 +27,7 @@ typedef struct reading {
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps, num_cut;
     int64_t *ends_unix_ns; /* of the laps that count, of the last run */
+    double *rates;         /* items per second in each of them */
     int64_t num_ends, last_run_id;
     int32_t rank; /* of the last run */
     uint32_t world;
@@ -48,6 +50,7 @@ static const char find_laps[] =
     " SELECT q.run_id, timestamp, elapsed, suspended_time, first_step, last_step, num_items, 0, 0"
     " FROM queues q JOIN stages s ON s.run_id = q.run_id AND s.queue_name = q.name AND s.kind = 'sink'),"
     " lap AS (SELECT run_id, timestamp, max(elapsed) AS elapsed, max(num_delivered) > 0 AS delivers,"
+    " sum(num_delivered) AS num_delivered,"
     " sum(is_source) > 0 AND sum(has_ended) = sum(is_source) AS is_tail,"
     " max(coalesce(suspended_time, 0)) > 0 AS is_suspended, max(last_step >= first_step) AS has_steps"
     " FROM part GROUP BY run_id, timestamp),"
@@ -56,7 +59,7 @@ static const char find_laps[] =
     " steady AS (SELECT run_id, min(timestamp) AS first, max(timestamp) AS last FROM lap JOIN edge USING (run_id)"
     " WHERE timestamp > edge.first AND timestamp <= edge.last AND NOT is_suspended GROUP BY run_id)"
     " SELECT run_id, timestamp, elapsed, coalesce(has_steps, 0),"
-    " coalesce(timestamp BETWEEN steady.first AND steady.last, timestamp >= edge.first)"
+    " coalesce(timestamp BETWEEN steady.first AND steady.last, timestamp >= edge.first), num_delivered"
     " FROM lap JOIN edge USING (run_id) LEFT JOIN steady USING (run_id) ORDER BY run_id, timestamp";
 
 static int64_t row_ns(const weir_row *row, int column)
@@ -81,6 +84,11 @@ static int take_lap(void *self, const weir_row *row, weir_error *error)
     if (!grown)
         return out_of_memory(error);
     r->ends_unix_ns = grown;
+    double *rates = weir__array_grow(r->rates, (size_t)r->num_ends, sizeof *rates);
+    if (!rates)
+        return out_of_memory(error);
+    r->rates = rates;
+    rates[r->num_ends] = weir_row_real(row, 2) > 0 ? fmax(0, weir_row_real(row, 5)) / weir_row_real(row, 2) : 0;
     grown[r->num_ends++] = end_unix_ns;
     if (r->start_unix_ns == 0 || start_unix_ns < r->start_unix_ns)
         r->start_unix_ns = start_unix_ns;
@@ -162,35 +170,60 @@ static int view_ranks(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, ve
     return status;
 }
 
-static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, const weir_totals *whole,
-                       full_verdict **made, weir_error *error)
+/* What is known of a part of the run. */
+typedef struct range_view {
+    weir_totals totals;
+    verdict_view view;
+    job_use use;
+} range_view;
+
+static void range_view_free(range_view *range)
 {
-    weir_totals steady;
+    weir__verdict_view_free(&range->view);
+    weir_totals_free(&range->totals);
+}
+
+/* On success free it with range_view_free(). whole: of the whole run (NULL = the part). */
+static int view_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, const weir_totals *whole,
+                      range_view *range, weir_error *error)
+{
     weir_filter own = r->filter;
-    *made = NULL;
+    *range = (range_view){ .use = { 0 } };
     if (r->num_laps) {
         int64_t quarter_ns = quarter_lap_ns(r->start_unix_ns, r->end_unix_ns, r->num_laps);
         own.start_unix_ns = start_unix_ns + quarter_ns;
         own.end_unix_ns = end_unix_ns - quarter_ns;
     }
-    int status = weir_totals_read(r->reader, &own, &judged, &steady, error);
+    int status = weir_totals_read(r->reader, &own, &judged, &range->totals, error);
     if (status != WEIR_OK)
         return status;
-    verdict_view view;
-    if (weir__verdict_view_totals(&view, &steady, whole ? whole : &steady, &r->stages)) {
-        job_use use;
-        view.trains = r->marks_steps;
-        status = view_ranks(r, start_unix_ns, end_unix_ns, &view, &use, error);
-        *made = status == WEIR_OK ? weir__verdict_judge(&view) : NULL;
-        weir__verdict_view_free(&view);
-        if (*made) {
-            (*made)->shown.rank = r->rank;
-            (*made)->shown.world = r->world;
-            (*made)->shown.num_ranks = (uint32_t)use.num_ranks;
-        }
+    if (!weir__verdict_view_totals(&range->view, &range->totals, whole ? whole : &range->totals, &r->stages)) {
+        weir_totals_free(&range->totals);
+        return out_of_memory(error);
     }
-    weir_totals_free(&steady);
-    return *made || status != WEIR_OK ? status : out_of_memory(error);
+    range->view.trains = r->marks_steps;
+    status = view_ranks(r, start_unix_ns, end_unix_ns, &range->view, &range->use, error);
+    if (status != WEIR_OK)
+        range_view_free(range);
+    return status;
+}
+
+static int judge_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, const weir_totals *whole,
+                       full_verdict **made, weir_error *error)
+{
+    range_view range;
+    *made = NULL;
+    int status = view_range(r, start_unix_ns, end_unix_ns, whole, &range, error);
+    if (status != WEIR_OK)
+        return status;
+    *made = weir__verdict_judge(&range.view);
+    if (*made) {
+        (*made)->shown.rank = r->rank;
+        (*made)->shown.world = r->world;
+        (*made)->shown.num_ranks = (uint32_t)range.use.num_ranks;
+    }
+    range_view_free(&range);
+    return *made ? WEIR_OK : out_of_memory(error);
 }
 
 static bool names_limit(const full_verdict *v, const full_verdict *of)
@@ -276,6 +309,89 @@ static int look_for_change(reading *r, const weir_totals *whole, full_verdict *m
     return status;
 }
 
+/* -- how the rate varies */
+
+static int64_t end_of_lap_ns(const reading *r, size_t num_laps)
+{
+    return num_laps ? r->ends_unix_ns[num_laps - 1] : r->start_unix_ns;
+}
+
+/* Tells what differs between two parts of the run, of num_laps each, from these laps on. */
+static int tell_difference(reading *r, const size_t from[2], const size_t num_laps[2], const char *const names[2],
+                           const weir_totals *whole, full_verdict *made, weir_error *error)
+{
+    range_view parts[2];
+    int status =
+        view_range(r, end_of_lap_ns(r, from[0]), end_of_lap_ns(r, from[0] + num_laps[0]), whole, &parts[0], error);
+    if (status != WEIR_OK)
+        return status;
+    status =
+        view_range(r, end_of_lap_ns(r, from[1]), end_of_lap_ns(r, from[1] + num_laps[1]), whole, &parts[1], error);
+    if (status == WEIR_OK) {
+        weir__verdict_tell_difference(made, &parts[0].view, &parts[1].view, names);
+        range_view_free(&parts[1]);
+    }
+    range_view_free(&parts[0]);
+    return status;
+}
+
+/* A slow change is told by the first and the last eighth. */
+static int tell_rate_change(reading *r, const rate_change *change, const weir_totals *whole, full_verdict *made,
+                            weir_error *error)
+{
+    static const char *const sides[2][2] = { { "before", "after it" }, { "in the first eighth", "in the last one" } };
+    size_t count = (size_t)r->num_ends, eighth = count / 8 > 0 ? count / 8 : 1;
+    size_t from[2] = { 0, change->is_gradual ? count - eighth : change->at };
+    size_t num_laps[2] = { change->is_gradual ? eighth : change->at, count - from[1] };
+    double rates[2] = { change->before, change->after };
+    for (int i = 0; i < 2 && change->is_gradual; i++)
+        rates[i] = weir__variation_mean(r->rates, from[i], from[i] + num_laps[i]);
+    weir__verdict_say_rate_change(made, rates, change->is_gradual ? 0 : end_of_lap_ns(r, change->at),
+                                  r->start_unix_ns);
+    return tell_difference(r, from, num_laps, sides[change->is_gradual], whole, made, error);
+}
+
+/* Each level is judged by its longest stretch. */
+static int tell_levels(reading *r, const rate_levels *levels, const weir_totals *whole, full_verdict *made,
+                       weir_error *error)
+{
+    static const char *const sides[2] = { "while it is high", "while it is low" };
+    const rate_level *both[2] = { &levels->high, &levels->low };
+    size_t from[2] = { both[0]->from, both[1]->from },
+           num_laps[2] = { both[0]->until - both[0]->from, both[1]->until - both[1]->from };
+    full_verdict *parts[2] = { NULL, NULL };
+    int status = WEIR_OK;
+    if (num_laps[0] < LEAST_LAPS_OF_PART || num_laps[1] < LEAST_LAPS_OF_PART)
+        return WEIR_OK;
+    for (int i = 0; i < 2 && status == WEIR_OK; i++)
+        status = judge_range(r, end_of_lap_ns(r, from[i]), end_of_lap_ns(r, from[i] + num_laps[i]), whole, &parts[i],
+                             error);
+    if (status == WEIR_OK) {
+        double length_s = 1e-9 * (double)(r->end_unix_ns - r->start_unix_ns) / (double)levels->num_stretches;
+        weir__verdict_say_levels(made, levels, length_s);
+        if (!is_same_limit(parts[0], parts[1]))
+            weir__verdict_settle_levels(made, parts, levels);
+        status = tell_difference(r, from, num_laps, sides, whole, made, error);
+    }
+    free(parts[0]);
+    free(parts[1]);
+    return status;
+}
+
+/* Where one verdict is on all of the run, its rate may still be another one at other times. */
+static int look_for_variation(reading *r, const weir_totals *whole, full_verdict *made, weir_error *error)
+{
+    rate_change change;
+    rate_levels levels;
+    if (made->shown.changed_unix_ns || r->num_ends != r->num_laps) /* is told, or several runs */
+        return WEIR_OK;
+    if (weir__variation_find_levels(r->rates, (size_t)r->num_ends, &levels))
+        return tell_levels(r, &levels, whole, made, error);
+    if (weir__variation_find_change(r->rates, (size_t)r->num_ends, &change))
+        return tell_rate_change(r, &change, whole, made, error);
+    return WEIR_OK;
+}
+
 /* "; the first is clip.mp4" */
 static int name_failure(void *self, const weir_record *record, weir_error *error)
 {
@@ -310,6 +426,8 @@ static int judge_part(reading *r, full_verdict **made, weir_error *error)
     if (status == WEIR_OK)
         status = look_for_change(r, r->num_cut ? &whole : NULL, *made, error);
     if (status == WEIR_OK)
+        status = look_for_variation(r, r->num_cut ? &whole : NULL, *made, error);
+    if (status == WEIR_OK)
         status = name_first_failure(r, *made, error);
     weir_totals_free(&whole);
     if (status != WEIR_OK) {
@@ -343,6 +461,7 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, full_ver
     weir_reader_release(reader);
     weir_records_free(&r.stages);
     free(r.ends_unix_ns);
+    free(r.rates);
     return status;
 }
 

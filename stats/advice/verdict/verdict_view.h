@@ -9,6 +9,8 @@
 #include <weir/pipeline.h>
 #include <weir/verdict.h>
 
+#include "stats/advice/verdict/variation.h"
+
 /*
  * A resource is FULL where more of it can bring more than anything else. In use for a share U of the time, twice of it
  * brings at most 2 U times as many items, while better timing alone (longer queues, other orders) brings at most 1 / U: the
@@ -104,9 +106,24 @@ void weir__verdict_add_evidence(full_verdict *verdict, const char *format, ...) 
 void weir__verdict_settle(full_verdict *verdict, weir_verdict_kind kind, const char *name, const char *sentence,
                           double confidence);
 
+/* A second limit that is as likely. */
+void weir__verdict_settle_other(full_verdict *verdict, weir_verdict_kind kind, const char *name,
+                                const char *sentence);
+
 /* Says that the limit was another one in a part of the run, which changed at shown.changed_unix_ns. */
 void weir__verdict_settle_change(full_verdict *verdict, const full_verdict *before, const full_verdict *after,
                                  int64_t start_unix_ns, int64_t end_unix_ns);
+
+/* The rate is not the same all the time. rates: before and after changed_unix_ns (0 = it changes slowly, all the time). */
+void weir__verdict_say_rate_change(full_verdict *verdict, const double rates[2], int64_t changed_unix_ns,
+                                   int64_t start_unix_ns);
+/* length_s: of a stretch, on average. */
+void weir__verdict_say_levels(full_verdict *verdict, const rate_levels *levels, double length_s);
+/* Each level has a limit of its own; parts: the verdicts on the high and the low one. */
+void weir__verdict_settle_levels(full_verdict *verdict, full_verdict *const parts[2], const rate_levels *levels);
+/* Adds evidence of what differs between two parts, which have these names. */
+void weir__verdict_tell_difference(full_verdict *verdict, const verdict_view *a, const verdict_view *b,
+                                   const char *const names[2]);
 
 /* Keeps only options that the program with this command line has. */
 void weir__verdict_fit_options(full_verdict *verdict, const char *command);
