@@ -510,6 +510,9 @@ typedef struct alternation {
     uint32_t num_settings;           /* of each */
     int present;                     /* which of them is set */
     int64_t settle_ns, slice_ns;
+    /* Only the stage whose work is counted is changed: a setting holds as soon as the stage has as many slots, since what is
+       queued elsewhere has no part in it. settle_ns is then the longest time */
+    bool settles_at_once;
     live_unit unit;
     const atomic_bool *stops;
     double rates[2];      /* items per second, of the last pair */
@@ -560,6 +563,33 @@ static bool count_progress(const alternation *a, double flow_sign, progress *cou
     return goes_on;
 }
 
+static bool has_slots(const weir_snapshot *s, const live_setting *setting)
+{
+    for (size_t i = 0; i < s->num_stages; i++)
+        if (setting->stage && strcmp(s->stages[i].name, setting->stage) == 0)
+            return setting->slots == 0 || s->stages[i].slots == setting->slots;
+    return true;
+}
+
+/* Until surplus slots have ended their tasks. False = the run is at its end, or the trial is to stop. */
+static bool wait_for_slots(const alternation *a)
+{
+    const int64_t step_ns = 10 * WEIR_MILLISECOND;
+    for (int64_t waited_ns = 0; waited_ns < a->settle_ns; waited_ns += step_ns) {
+        weir_snapshot *s;
+        if (must_stop(a->stops) || weir_pipeline_snapshot(a->pipeline, &s) != WEIR_OK)
+            return false;
+        bool goes_on = is_running(s), holds = true;
+        for (uint32_t i = 0; i < a->num_settings; i++)
+            holds &= has_slots(s, &a->settings[a->present][i]);
+        weir_snapshot_free(s);
+        if (holds || !goes_on)
+            return goes_on;
+        sleep_for(step_ns);
+    }
+    return true;
+}
+
 /* Sleeps, but not much beyond the end of the run; then counts. False = the run is at its end. */
 static bool count_after(const alternation *a, int64_t ns, double flow_sign, progress *count)
 {
@@ -573,11 +603,15 @@ static bool count_after(const alternation *a, int64_t ns, double flow_sign, prog
     return count_progress(a, flow_sign, count);
 }
 
-/* Items per second in one slice, after the change has settled; adds what was done to *num. NAN = the run is at its end. */
-static double run_slice(const alternation *a, int64_t settle_ns, uint64_t *num)
+/* Items per second in one slice, after the change (if there was one) has settled; adds what was done to *num. NAN = the run is at
+   its end. */
+static double run_slice(const alternation *a, bool has_changed, uint64_t *num)
 {
     progress before, after;
-    if (!count_after(a, settle_ns, -1, &before) || !count_after(a, a->slice_ns, 1, &after))
+    if (has_changed && a->settles_at_once && !wait_for_slots(a))
+        return NAN;
+    if (!count_after(a, has_changed && !a->settles_at_once ? a->settle_ns : 0, -1, &before) ||
+        !count_after(a, a->slice_ns, 1, &after))
         return NAN;
     double elapsed_s = 1e-9 * (double)(after.at_ns - before.at_ns);
     *num += after.num - before.num;
@@ -594,7 +628,7 @@ static int run_pair(alternation *a, int first)
         if (status != WEIR_OK)
             return status;
         a->present = which;
-        a->rates[which] = run_slice(a, changes ? a->settle_ns : 0, &a->num[which]);
+        a->rates[which] = run_slice(a, changes, &a->num[which]);
         if (isnan(a->rates[which]))
             return WEIR_EOF;
     }
@@ -676,12 +710,18 @@ static void conclude_trial(const alternation *a, double mean, double half, const
 }
 
 /* False = out of memory, or the run is at its end. */
-static bool get_flows(alternation *a)
+static bool look_at_pipeline(alternation *a)
 {
     weir_snapshot *s;
     if (weir_pipeline_snapshot(a->pipeline, &s) != WEIR_OK)
         return false;
     a->num_queues = s->num_queues;
+    a->settles_at_once = a->unit.node >= 0;
+    for (uint32_t i = 0; i < a->num_settings && a->settles_at_once; i++) {
+        const live_setting *other = &a->settings[1][i]; /* tasks that began before a speedup are not held back */
+        a->settles_at_once =
+            !other->is_speedup && other->stage && strcmp(other->stage, s->stages[a->unit.node].name) == 0;
+    }
     weir_snapshot_free(s);
     a->flows[0] = calloc(4 * a->num_queues, sizeof *a->flows[0]);
     a->flows[1] = a->flows[0] + a->num_queues;
@@ -706,7 +746,7 @@ int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_
     int64_t most_ns = longest_trial_ns(&a, options);
     int status = WEIR_OK;
     *trial = (live_trial){ .gain = NAN, .low = NAN, .high = NAN, .rate = NAN, .other_rate = NAN };
-    if (!get_flows(&a))
+    if (!look_at_pipeline(&a))
         return WEIR_OK;
     while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < most_ns &&
            (trial->num_pairs < LEAST_PAIRS || half > options->precision)) {
