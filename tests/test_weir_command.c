@@ -2024,15 +2024,51 @@ TEST_CASE(bash_completes_subcommands_options_and_choices)
     assert_string_equal(out, "last\n");
 }
 
-TEST_CASE(the_grafana_dashboard_asks_for_metrics_that_are_exported)
+/* HELP is written for what has no sample in this recording, such as frames. */
+TEST_CASE(the_grafana_dashboards_and_alerts_ask_for_metrics_that_are_exported)
 {
     expect("cat \"$OLDPWD/tools/grafana/ranks.json\"", DONE);
     assert_json("$.uid", "weir-ranks");
+    expect("cat \"$OLDPWD/tools/grafana/machine.json\"", DONE);
+    assert_json("$.uid", "weir-machine");
     expect("weir export job.db --format openmetrics >metrics && "
-           "for name in $(grep -o 'weir_[a-z_]*' \"$OLDPWD/tools/grafana/ranks.json\" | sort -u); do "
-           "grep -q \"^$name[ {]\" metrics || echo $name; done",
+           "for name in $(grep -oh 'weir_[a-z_]*' \"$OLDPWD\"/tools/grafana/* | sort -u); do "
+           "grep -q \"^# HELP $name \" metrics || echo $name; done",
            DONE);
     assert_string_equal(out, "");
+}
+
+/* Silent where a run delivers, and once it has ended: the file says what is held constant. */
+TEST_CASE(alerts_fire_where_nothing_is_delivered_or_failures_are_the_limit)
+{
+    if (shell("command -v promtool") != DONE)
+        skip();
+    expect("promtool test rules \"$OLDPWD/tests/alerts_test.yml\"", DONE);
+}
+
+/* The figures of the summary: one run, the whole of it. */
+TEST_CASE(exported_rates_and_the_limit_are_those_of_the_other_commands)
+{
+    char wanted[300];
+    expect("weir explain job.db --json", DONE);
+    char *kind = in_output("SELECT json_extract(?1, '$.kind')"),
+         *name = in_output("SELECT json_extract(?1, '$.name')");
+    expect("weir query job.db --queues --json", DONE);
+    char *rate = in_output("SELECT json_extract(value, '$.items_per_s') FROM json_each(?1) WHERE json_extract(value, "
+                           "'$.name') = '0:2:sink_queue'");
+    expect("weir export job.db --format openmetrics", DONE);
+    snprintf(wanted, sizeof wanted, ",kind=\"%s\",stage=\"%s\"} 1\n", kind, name);
+    assert_has(out, "\n# TYPE weir_limit gauge\nweir_limit{node=\"");
+    assert_has(out, wanted);
+    snprintf(wanted, sizeof wanted, "\nweir_items_per_second{node=\"beta\",rank=\"1\",run=\"2\"} %.15g\n",
+             strtod(rate, NULL));
+    assert_has(out, wanted);
+    expect("weir export job.db --format openmetrics --name decode", DONE); /* a part of the stages has neither */
+    assert_lacks(out, "weir_limit");
+    assert_lacks(out, "weir_items_per_second");
+    free(kind);
+    free(name);
+    free(rate);
 }
 
 TEST_CASE(help_is_printed_whichever_way_it_is_asked_for)
