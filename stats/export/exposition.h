@@ -51,10 +51,6 @@ int weir__exposition_take(void *self, const weir_record *record, weir_error *err
 /* Frees the sums, not the runs. */
 void weir__exposition_clear(weir_exposition *exposition);
 
-/* weir_openmetrics_export() with rules (NULL = without the limit). */
-int weir__openmetrics_export(weir_reader *reader, const weir_filter *filter, bool by_lap,
-                             const weir_limit_rules *rules, FILE *out, weir_error *error);
-
 /* Writes all of it as OpenMetrics text. Write errors are in ferror(out). */
 void weir__exposition_write(FILE *out, weir_exposition *exposition);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "stats/export/exposition.h"
+#include "stats/export/formats.h"
 #include "stats/read/database_reader.h"
 
 static int read_exposition(weir_reader *reader, const weir_filter *filter, weir_exposition *all, weir_error *error)

@@ -1,7 +1,6 @@
 /* The row of OpenMetrics in the table of formats. */
 #include <weir/openmetrics.h>
 
-#include "stats/export/exposition.h"
 #include "stats/export/formats.h"
 
 static int open_metrics(const char *path, const weir_export_options *options, void **state, weir_error *error)
