@@ -433,6 +433,7 @@ TEST_CASE(the_statistics_refuse_null)
     weir_verdict_write(NULL, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, NULL);
     assert_null(weir_totals_sink_queue(NULL));
     assert_true(isnan(weir_totals_frames_per_s(NULL)));
+    assert_true(isnan(weir_totals_items_per_s(NULL)));
     weir_verdict *live;
     REFUSED(weir_explain_live(NULL, NULL, &live, NULL));
     REFUSED(weir_verdict_write_limit(NULL, NULL, NULL, NULL));
@@ -511,9 +512,22 @@ TEST_CASE(the_dataset_refuses_null)
 
 /* These take no pointer, or are tested elsewhere. */
 static const char *const without_pointers[] = {
-    "weir_clock_ns",        "weir_console_observer", "weir_cpu_budget",       "weir_error_set",    "weir_log",
-    "weir_log_get_level",   "weir_log_set_level",    "weir_log_set_function", "weir_status_name",  "weir_status_text",
-    "weir_log_queue_start", "weir_subject_metrics",  "weir_run_state_name",   "weir_verdict_word", "weir_version",
+    "weir_clock_ns",
+    "weir_console_observer",
+    "weir_cpu_budget",
+    "weir_error_set",
+    "weir_log",
+    "weir_log_get_level",
+    "weir_log_set_level",
+    "weir_log_set_function",
+    "weir_status_name",
+    "weir_status_text",
+    "weir_log_queue_start",
+    "weir_subject_metrics",
+    "weir_run_state_name",
+    "weir_verdict_word",
+    "weir_version",
+    "weir_verdict_limit_rules",
 };
 
 static char *read_all(const char *path)

@@ -14,11 +14,15 @@
 #include <weir/log.h>
 #include <weir/openmetrics.h>
 
+static const weir_limit_rules *limit_rules; /* of the next file */
+
 static weir_openmetrics_file *open_metrics(const char *path)
 {
     weir_openmetrics_file *file;
     weir_error error = { 0 };
-    weir_openmetrics_options options = { .node_id = "a \"node\"\n\\ \xff", .rank = 3, .command = "program --option" };
+    weir_openmetrics_options options = {
+        .node_id = "a \"node\"\n\\ \xff", .rank = 3, .command = "program --option", .limit_rules = limit_rules
+    };
     if (weir_openmetrics_open(path, &options, &file, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return file;
@@ -247,6 +251,97 @@ TEST_CASE(levels_are_gauges_and_totals_counters)
     assert_null(strstr(text, "nan"));
     free(text);
     assert_promtool_accepts(path);
+    close_metrics(file);
+}
+
+/* Rules that name the number of tasks and of stages, so that each lap has another limit. */
+static int judge_by_number(const weir_totals *totals, const weir_records *stages, weir_named_limit *limit,
+                           weir_error *error)
+{
+    (void)error;
+    const weir_total_list *tasks = &totals->of[WEIR_SUBJECT_STAGE];
+    if (tasks->count != 1)
+        return WEIR_ENOMEM;
+    *limit = (weir_named_limit){ .kind = tasks->all[0].metrics.task.num_tasks > 50 ? "many" : "few", .number = 1 };
+    snprintf(limit->stage, sizeof limit->stage, "%zu \"%s\"", stages->count, stages->all[1]->stage.inputs);
+    return WEIR_OK;
+}
+
+static const char *no_word(int number)
+{
+    (void)number;
+    return "";
+}
+
+static int read_nothing(weir_reader *reader, const weir_filter *filter, weir_named_limit *limit, weir_error *error)
+{
+    (void)reader, (void)filter, (void)limit;
+    return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "not in this test");
+}
+
+static const weir_limit_rules numbers = { .word = no_word, .judge = judge_by_number, .read = read_nothing };
+
+static void observe_frames(weir_observer observer, int lap, double increase)
+{
+    const weir_lap of = { .end_unix_ns = (1000 + 2 * (lap + 1)) * WEIR_SECOND, .elapsed_ns = 2 * WEIR_SECOND };
+    observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_COUNTER,
+                                                     .kind = "total",
+                                                     .name = "weir/frames",
+                                                     .lap = &of,
+                                                     .metrics.counter = { .num_updates = 1,
+                                                                          .last = increase,
+                                                                          .known_ns = 2 * WEIR_SECOND,
+                                                                          .increase = increase } });
+}
+
+#define LIMIT(kind) "weir_limit" NODE ",kind=\"" kind "\",stage=\"3 \\\"0:0:src_queue\\\"\"} 1"
+
+/* Held constant: laps of two seconds, without phases. */
+TEST_CASE(rates_and_the_limit_are_of_the_latest_lap_until_the_run_ends)
+{
+    const char *path = in_folder("weir.prom");
+    limit_rules = &numbers;
+    weir_openmetrics_file *file = open_metrics(path);
+    limit_rules = NULL;
+    weir_observer observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    char *text = read_file(path, NULL);
+    assert_null(strstr(text, "weir_limit"));
+    assert_null(strstr(text, "weir_items_per_second"));
+    free(text);
+    observe_frames(observer, 0, 90);
+    observe_lap(observer, 0, 100);
+    assert_line(path, "# TYPE weir_limit gauge");
+    assert_line(path, LIMIT("many"));
+    assert_line(path, "weir_items_per_second" NODE "} 37.5");
+    assert_line(path, "weir_frames_per_second" NODE "} 45");
+    observe_lap(observer, 1, 20);
+    assert_line(path, LIMIT("few"));
+    assert_false(has_line(path, LIMIT("many")));
+    assert_line(path, "weir_items_per_second" NODE "} 7.5");
+    text = read_file(path, NULL);
+    assert_null(strstr(text, "weir_frames_per_second" NODE)); /* not counted in this lap */
+    free(text);
+    assert_promtool_accepts(path);
+    observe_end(observer, WEIR_OK);
+    text = read_file(path, NULL);
+    assert_null(strstr(text, "weir_limit"));
+    assert_null(strstr(text, "weir_items_per_second"));
+    free(text);
+    close_metrics(file);
+}
+
+TEST_CASE(without_rules_there_are_rates_but_no_limit)
+{
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    observe_lap(observer, 0, 100);
+    assert_line(path, "weir_items_per_second" NODE "} 37.5");
+    char *text = read_file(path, NULL);
+    assert_null(strstr(text, "weir_limit"));
+    free(text);
     close_metrics(file);
 }
 

@@ -180,6 +180,8 @@ TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
 #ifdef WEIR_EXPORT_H
     assert_int_equal(sizeof(weir_export_format), 152);
     assert_int_equal(sizeof(weir_export_setting), 48);
+    assert_int_equal(sizeof(weir_named_limit), 272);
+    assert_int_equal(sizeof(weir_limit_rules), 56);
 #endif
 #ifdef WEIR_ALLOCATOR_H
     assert_int_equal(sizeof(weir_memory), 8);
@@ -517,6 +519,15 @@ TEST_CASE(an_older_programs_metrics_replace_no_other_file)
     assert_int_equal(PASS_OLDER(pass_openmetrics, options, force, &error), WEIR_EINVAL);
     options.force = true;
     assert_int_equal(pass_openmetrics(&options, sizeof options, &error), WEIR_OK);
+    static const weir_limit_rules newer = { .reserved[3] = &newer };
+    options.limit_rules = &newer;
+    assert_int_equal(PASS_OLDER(pass_openmetrics, options, limit_rules, &error), WEIR_OK);
+    assert_int_equal(pass_openmetrics(&options, sizeof options, &error), WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(error.message, "weir_limit_rules"));
+    static const weir_limit_rules lacking = { .reserved = { NULL } };
+    options.limit_rules = &lacking;
+    error = (weir_error){ 0 };
+    assert_int_equal(pass_openmetrics(&options, sizeof options, &error), WEIR_EINVAL);
     remove(in_folder("a.prom"));
     remove_folder();
 }

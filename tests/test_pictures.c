@@ -143,10 +143,11 @@ TEST_CASE(watch_prints_one_frame)
     weir(&program, "watch", database, "--once", NULL);
     assert_string_equal(program.err, "");
     assert_int_equal(program.status, 0);
-    assert_non_null(strstr(program.out, "run 1 finished after 0:00:0"));
+    assert_non_null(strstr(program.out, "simulated.db, run 1\n"));
     assert_non_null(strstr(program.out, "\n0:1:decode[4] "));
     assert_non_null(strstr(program.out, "\n0:2:sink_queue "));
-    assert_non_null(strstr(program.out, ", failures: 0\n"));
+    assert_non_null(strstr(program.out, " decoded in "));
+    assert_null(memmem(program.out, strcspn(program.out, "\n"), "failed", 6));
     program_free(&program);
 }
 

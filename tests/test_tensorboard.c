@@ -194,6 +194,12 @@ static void assert_run(const struct events *events)
     assert_scalar(events, "0:1:decode[10]/busy_share", 0, 0.5);
     assert_scalar(events, "0:1:decode[10]/wait_out_share", 0, 0.1);
     assert_scalar(events, "0:1:decode[10]/cpus", 0, 4);
+    assert_scalar(events, "0 overview/items_per_s", 0, 37.5);
+    assert_scalar(events, "0 overview/items_per_s", 1, 0);
+    assert_scalar(events, "0 overview/failures", 0, 25);
+    assert_scalar(events, "0 overview/failures", 1, 0);
+    assert_scalar(events, "0 overview/level of 0:2:sink_queue", 1, 0.75);
+    assert_null(find_value(events, "0 overview/limit", 0)); /* nobody has rules */
     assert_scalar(events, "0:0:src_queue/occupancy_rate", 0, 0.5);
     assert_scalar(events, "0:0:src_queue/ave_get_time", 0, 0.02);
     assert_scalar(events, "0:2:sink_queue/ave_depth", 0, 1.5);
@@ -317,6 +323,105 @@ TEST_CASE(steps_of_the_consumer_are_told)
     free_events(&exported);
 }
 
+static bool is_break(char c)
+{
+    return c == '/' || c == '_' || (c >= '0' && c <= '9');
+}
+
+/* As TensorBoard sorts tags (vz-sorting), for numbers without signs and points. */
+static int compare_tags(const char *a, const char *b)
+{
+    while (*a && *b) {
+        char *end_a, *end_b;
+        if (*a >= '0' && *a <= '9' && *b >= '0' && *b <= '9') {
+            unsigned long one = strtoul(a, &end_a, 10), other = strtoul(b, &end_b, 10);
+            if (one != other)
+                return one < other ? -1 : 1;
+            a = end_a;
+            b = end_b;
+            continue;
+        }
+        if (is_break(*a) != is_break(*b))
+            return is_break(*a) ? -1 : 1;
+        if (!is_break(*a) && *a != *b)
+            return *a < *b ? -1 : 1;
+        a++;
+        b++;
+    }
+    return (*a != '\0') - (*b != '\0');
+}
+
+static int judge_tasks(const weir_totals *totals, const weir_records *stages, weir_named_limit *limit,
+                       weir_error *error)
+{
+    (void)error;
+    *limit = (weir_named_limit){
+        .kind = "x", .number = totals->of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks ? (int)stages->count : 1
+    };
+    return WEIR_OK;
+}
+
+static const char *four_words(int number)
+{
+    static const char *const words[] = { "unknown", "none", "consumer", "source", "" };
+    return words[number];
+}
+
+static int read_no_limit(weir_reader *reader, const weir_filter *filter, weir_named_limit *limit, weir_error *error)
+{
+    (void)reader, (void)filter, (void)limit;
+    return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "not in this test");
+}
+
+static void observe_queue(weir_observer observer, const char *name)
+{
+    const weir_lap lap = { .end_unix_ns = 1002 * WEIR_SECOND, .elapsed_ns = 2 * WEIR_SECOND };
+    observer.lap(observer.self, &(weir_subject_lap){ .subject = WEIR_SUBJECT_QUEUE,
+                                                     .kind = "queue",
+                                                     .name = name,
+                                                     .capacity = 4,
+                                                     .lap = &lap,
+                                                     .metrics.queue = { .depth_ns = 2e9 } });
+}
+
+/* Held constant: what the overview needs is in each lap, except the process and frames. */
+TEST_CASE(tensorboard_opens_on_ten_scalars_at_most)
+{
+    static const weir_limit_rules rules = { .word = four_words, .judge = judge_tasks, .read = read_no_limit };
+    weir_tensorboard_log *log;
+    weir_tensorboard_options options = { .limit_rules = &rules };
+    assert_int_equal(weir_tensorboard_open(in_folder("logs"), &options, &log, NULL), WEIR_OK);
+    weir_observer observer = weir_tensorboard_observer(log);
+    observe_start(observer);
+    for (int i = 0; i < 9; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "0:0:queue %d", i);
+        observe_queue(observer, name);
+    }
+    observe_lap(observer, 0, 100);
+    observe_lap(observer, 1, 0);
+    observe_end(observer, WEIR_OK);
+    close_log(log);
+    struct events events = events_in("logs");
+    assert_scalar(&events, "0 overview/limit", 0, 3);
+    assert_scalar(&events, "0 overview/limit", 1, 1);
+    assert_scalar(&events, "0 overview/level of 0:0:queue 0", 0, 0.25);
+    assert_null(find_value(&events, "0 overview/level of 0:0:queue 2", 0));
+    assert_string_equal(find_value(&events, "0 overview/limit", 0)->metadata->summary_description,
+                        "What limits the run (weir explain): 0 = unknown, 1 = none, 2 = consumer, 3 = source");
+    assert_null(find_value(&events, "0 overview/limit", 1)->metadata); /* once is enough */
+    size_t num_shown = 0;
+    for (size_t i = 1; i < events.count; i++)
+        for (size_t j = 0; j < events.all[i]->summary->n_value; j++) {
+            const char *tag = events.all[i]->summary->value[j]->tag;
+            bool is_shown = strncmp(tag, "0 overview/", 11) == 0;
+            num_shown += is_shown && events.all[i]->step == 0;
+            assert_true((compare_tags(tag, "0 overview/~") < 0) == is_shown);
+        }
+    assert_int_equal(num_shown, 7); /* the process has two more, frames one */
+    free_events(&events);
+}
+
 TEST_CASE(only_what_is_asked_for_is_exported)
 {
     record_run("a.db", 0);
@@ -326,6 +431,7 @@ TEST_CASE(only_what_is_asked_for_is_exported)
     struct events events = events_in("logs/run-2");
     assert_scalar(&events, "0:1:decode[10]_queue/num_items", 0, 75);
     assert_null(find_value(&events, "0:2:sink_queue/num_items", 0));
+    assert_null(find_value(&events, "0 overview/items_per_s", 0)); /* a part of the stages has none */
     free_events(&events);
 
     weir_error error = { 0 };

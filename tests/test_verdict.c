@@ -633,6 +633,36 @@ TEST_CASE(each_limit_is_named)
     assert_int_equal(num_wrong, 0);
 }
 
+/* What exports show of a lap in progress follows from the same rules. Held constant: the laps of a case do not differ. */
+TEST_CASE(the_limit_of_one_lap_is_that_of_the_recording)
+{
+    const weir_limit_rules *rules = weir_verdict_limit_rules();
+    const weir_filter run = { .run_id = WEIR_LAST_RUN };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weir_reader *reader = open_reader(record_case(&cases[i]));
+        weir_filter one_lap = run;
+        weir_records stages;
+        weir_totals totals;
+        weir_named_limit recorded, current;
+        one_lap.start_unix_ns = NS(1000 + 2.25 * LAP_S);
+        one_lap.end_unix_ns = NS(1000 + 2.75 * LAP_S);
+        assert_int_equal(rules->read(reader, &run, &recorded, NULL), WEIR_OK);
+        assert_int_equal(weir_records_read(reader, WEIR_RECORD_STAGE, &run, &stages, NULL), WEIR_OK);
+        assert_int_equal(weir_totals_read(reader, &one_lap, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+                         WEIR_OK);
+        assert_int_equal(rules->judge(&totals, &stages, &current, NULL), WEIR_OK);
+        if (strcmp(current.kind, recorded.kind) != 0 || strcmp(current.stage, recorded.stage) != 0)
+            fail_msg("%s: %s of %s, not %s of %s", cases[i].what, current.kind, current.stage, recorded.kind,
+                     recorded.stage);
+        assert_string_equal(recorded.kind, weir_verdict_word(cases[i].kind));
+        assert_string_equal(rules->word(recorded.number), recorded.kind);
+        weir_totals_free(&totals);
+        weir_records_free(&stages);
+        weir_reader_close(reader);
+    }
+    assert_string_equal(rules->word(WEIR_NUM_VERDICTS), "");
+}
+
 static const pipeline_case *case_of(const char *what)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -1103,6 +1103,8 @@ TEST_CASE(numbers_read_back_as_the_same_numbers)
 
 /* -- watch; test_pictures.c has more of it */
 
+static void assert_fits(size_t width);
+
 TEST_CASE(watch_shows_stages_and_queues)
 {
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "elsewhere", 0, 1000);
@@ -1132,10 +1134,15 @@ TEST_CASE(watch_shows_cpus_memory_frames_and_the_slowest_file)
             "INSERT INTO counter_stats (timestamp, elapsed, name, run_id, kind, num_updates, last_value, known_time, "
             "increase) VALUES (1030, 10, 'weir/frames', 1, 'total', 40, 1100, 10, 1000),"
             " (1040, 10, 'weir/frames', 1, 'total', 40, 5690, 10, 4590)");
+    execute(in_folder("a.db"), "UPDATE run SET ended = NULL");
     expect("weir watch a.db --once", DONE); /* sampled items have fewer frames than most */
-    assert_has(out, "4.0 items per s, 459 frames per s; CPUs: 1.50 of 4; memory: 200 MB\n");
+    assert_has(out, "\n  4 files/s   459 frames/s   1.50 of 4 CPUs   200 MB memory\n");
     assert_has(out, "slowest of the latest laps: 2.50 s in slow.mp4\n");
-    assert_lacks(out, "running for long"); /* it has ended */
+    assert_has(out, "running for long");
+    execute(in_folder("a.db"), "UPDATE run SET ended = 1040");
+    expect("weir watch a.db --once", DONE); /* of an ended run the head is that of the summary */
+    assert_has(out, "\n  4 files/s   280 frames/s   1.50 of 4 CPUs\n");
+    assert_lacks(out, "running for long");
 }
 
 TEST_CASE(watch_tells_a_killed_run_from_one_that_goes_on)
@@ -1162,8 +1169,55 @@ TEST_CASE(watch_tells_a_killed_run_from_one_that_goes_on)
     assert_has(err, "run 1 has recorded no lap; its state is: killed\n");
     execute(in_folder("a.db"), "UPDATE run SET node_id = 'elsewhere'");
     expect("weir watch a.db --once", DONE);
-    assert_has(out, "running for ");
+    assert_has(out, "running or killed: ");
     close_writer(writer);
+}
+
+/* Rates of 1, 2, 4 and 8 items per second are an eighth, a quarter, a half and all of seven steps. */
+static void record_growth(void)
+{
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "elsewhere", 0, 1000);
+    for (int i = 1; i <= 4; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 5u << i });
+    recording_end(writer, 1040);
+}
+
+/* What was before the last minute, and before the laps of the limit, is not shown. */
+TEST_CASE(watch_draws_the_history_of_the_rate)
+{
+    record_growth();
+    expect("LC_ALL=C.UTF-8 weir watch a.db --once", DONE);
+    assert_has(out, "\n  last 40.0 s   items/s ▂▃▅█ up to 8.0\n");
+    expect("LC_ALL=C weir watch a.db --once", DONE);
+    assert_has(out, "\n  last 40.0 s   items/s .-=# up to 8.0\n");
+    for (const char *c = out; *c; c++)
+        assert_true((unsigned char)*c < 0x80);
+    weir_sqlite_writer *writer = recording_begin(in_folder("long.db"), "elsewhere", 0, 1000);
+    for (int i = 1; i <= 30; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = i <= 6 ? 800 : 40 });
+    recording_end(writer, 1300);
+    expect("LC_ALL=C weir watch long.db --once", DONE);
+    assert_has(out, "\n  last 0:04:00   items/s ######################## up to 4.0\n");
+}
+
+TEST_CASE(watch_has_bars_and_history_where_the_terminal_has_room)
+{
+    static const struct {
+        int width;
+        bool has_bar, has_history;
+    } cases[] = { { 60, true, false }, { 80, true, false }, { 200, true, true } };
+    record_growth();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "COLUMNS=%d LC_ALL=C.UTF-8 weir watch a.db --once", cases[i].width);
+        expect(line, DONE);
+        assert_fits((size_t)cases[i].width);
+        assert_true((strstr(out, "stage           busy ") != NULL) == cases[i].has_bar);
+        assert_true((strstr(out, "busy before") != NULL) == cases[i].has_history);
+    }
+    assert_has(out, "level before");
+    expect("weir watch a.db --once", DONE); /* on no terminal, tables have figures only */
+    assert_lacks(out, "stage           busy ");
 }
 
 TEST_CASE(watch_prints_its_state_as_json)
@@ -2024,15 +2078,51 @@ TEST_CASE(bash_completes_subcommands_options_and_choices)
     assert_string_equal(out, "last\n");
 }
 
-TEST_CASE(the_grafana_dashboard_asks_for_metrics_that_are_exported)
+/* HELP is written for what has no sample in this recording, such as frames. */
+TEST_CASE(the_grafana_dashboards_and_alerts_ask_for_metrics_that_are_exported)
 {
     expect("cat \"$OLDPWD/tools/grafana/ranks.json\"", DONE);
     assert_json("$.uid", "weir-ranks");
+    expect("cat \"$OLDPWD/tools/grafana/machine.json\"", DONE);
+    assert_json("$.uid", "weir-machine");
     expect("weir export job.db --format openmetrics >metrics && "
-           "for name in $(grep -o 'weir_[a-z_]*' \"$OLDPWD/tools/grafana/ranks.json\" | sort -u); do "
-           "grep -q \"^$name[ {]\" metrics || echo $name; done",
+           "for name in $(grep -oh 'weir_[a-z_]*' \"$OLDPWD\"/tools/grafana/* | sort -u); do "
+           "grep -q \"^# HELP $name \" metrics || echo $name; done",
            DONE);
     assert_string_equal(out, "");
+}
+
+/* Silent where a run delivers, and once it has ended: the file says what is held constant. */
+TEST_CASE(alerts_fire_where_nothing_is_delivered_or_failures_are_the_limit)
+{
+    if (shell("command -v promtool") != DONE)
+        skip();
+    expect("promtool test rules \"$OLDPWD/tests/alerts_test.yml\"", DONE);
+}
+
+/* The figures of the summary: one run, the whole of it. */
+TEST_CASE(exported_rates_and_the_limit_are_those_of_the_other_commands)
+{
+    char wanted[300];
+    expect("weir explain job.db --json", DONE);
+    char *kind = in_output("SELECT json_extract(?1, '$.kind')"),
+         *name = in_output("SELECT json_extract(?1, '$.name')");
+    expect("weir query job.db --queues --json", DONE);
+    char *rate = in_output("SELECT json_extract(value, '$.items_per_s') FROM json_each(?1) WHERE json_extract(value, "
+                           "'$.name') = '0:2:sink_queue'");
+    expect("weir export job.db --format openmetrics", DONE);
+    snprintf(wanted, sizeof wanted, ",kind=\"%s\",stage=\"%s\"} 1\n", kind, name);
+    assert_has(out, "\n# TYPE weir_limit gauge\nweir_limit{node=\"");
+    assert_has(out, wanted);
+    snprintf(wanted, sizeof wanted, "\nweir_items_per_second{node=\"beta\",rank=\"1\",run=\"2\"} %.15g\n",
+             strtod(rate, NULL));
+    assert_has(out, wanted);
+    expect("weir export job.db --format openmetrics --name decode", DONE); /* a part of the stages has neither */
+    assert_lacks(out, "weir_limit");
+    assert_lacks(out, "weir_items_per_second");
+    free(kind);
+    free(name);
+    free(rate);
 }
 
 TEST_CASE(help_is_printed_whichever_way_it_is_asked_for)
@@ -2533,6 +2623,46 @@ TEST_CASE(watch_shows_a_live_screen_until_the_user_quits)
     /* ncurses does not free what it has made for such a terminal */
     expect("ASAN_OPTIONS=detect_leaks=0 TERM=no-such script -qec \"$WEIR_TOOL watch job.db\" /dev/null", REFUSED);
     assert_has(out, "unknown terminal (TERM=no-such): use --once");
+}
+
+/* Held constant: a terminal of 80 columns. Two rows of each table fit into the least height that is tried. */
+TEST_CASE(watch_counts_the_rows_that_do_not_fit)
+{
+    skip_without_terminal_or_ncurses();
+    execute(in_folder("job.db"),
+            "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 12) INSERT "
+            "INTO queue_stats (timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time, "
+            "p99_put_time, p90_get_time, p99_get_time, occupancy_rate, run_id) SELECT timestamp, "
+            "'0:' || i || ':more_queue', elapsed, 0, 0, 0, 0, 0, 0, 0, 0, run_id FROM queue_stats, n "
+            "WHERE name = '0:2:sink_queue'");
+    expect("printf q | TERM=xterm script -qec \"stty rows 24 cols 80; $WEIR_TOOL watch job.db\" /dev/null", DONE);
+    assert_has(out, " more");
+    assert_lacks(out, "more lines");
+    assert_lacks(out, "0:12:more_queue");
+    expect("printf q | TERM=xterm script -qec \"stty rows 60 cols 80; $WEIR_TOOL watch job.db\" /dev/null", DONE);
+    assert_has(out, "0:12:more_queue");
+    assert_lacks(out, " more");
+    expect("printf q | TERM=xterm script -qec \"stty rows 10 cols 80; $WEIR_TOOL watch job.db\" /dev/null", DONE);
+    assert_has(out, "more lines");
+    execute(in_folder("job.db"), "DELETE FROM queue_stats WHERE name LIKE '%more_queue'");
+}
+
+TEST_CASE(watch_has_colours_where_the_terminal_wants_them)
+{
+    skip_without_terminal_or_ncurses();
+    static const char *const lines[][2] = { { "watch job.db --once", "\033[1m" }, { "watch job.db", "0;1m" } };
+    for (size_t i = 0; i < 2; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "printf q | TERM=xterm script -qec \"$WEIR_TOOL %s\" /dev/null", lines[i][0]);
+        expect(line, DONE);
+        assert_has(out, lines[i][1]); /* bold */
+        assert_has(out, "\033[32m");
+        snprintf(line, sizeof line, "printf q | NO_COLOR=1 TERM=xterm script -qec \"$WEIR_TOOL %s\" /dev/null",
+                 lines[i][0]);
+        expect(line, DONE);
+        assert_lacks(out, lines[i][1]);
+        assert_lacks(out, "\033[32m");
+    }
 }
 
 TEST_CASE(watch_without_ncurses_names_the_package_and_the_way_out)

@@ -123,7 +123,18 @@ static weir_trace_text begin_value(const char *group, const char *figure)
     return value;
 }
 
-static void add_scalar(weir_event_file *file, const char *group, const char *figure, double number)
+static void put_description(weir_trace_text *value, const char *description)
+{
+    weir_trace_text metadata = { 0 }, plugin = { 0 };
+    static const char scalars[] = "scalars";
+    put_bytes_field(&plugin, 1, scalars, sizeof scalars - 1);
+    end_message(&metadata, 1, &plugin);
+    put_bytes_field(&metadata, 3, description, strlen(description));
+    end_message(value, 9, &metadata);
+}
+
+static void add_scalar(weir_event_file *file, const char *group, const char *figure, double number,
+                       const char *description)
 {
     weir_trace_text value = begin_value(group, figure);
     float rounded = (float)number;
@@ -131,6 +142,8 @@ static void add_scalar(weir_event_file *file, const char *group, const char *fig
     memcpy(&bits, &rounded, sizeof bits);
     put_varint(&value, 2 << 3 | FIXED32);
     put_little_endian(&value, bits, sizeof bits);
+    if (description)
+        put_description(&value, description);
     end_message(&file->summary, 1, &value);
 }
 
@@ -190,7 +203,7 @@ void weir__event_file_lap(weir_event_file *file, const weir_lap_record *lap, int
     for (size_t i = 0; i < count; i++) {
         double value = weir_total_value(&total, &measures[i]);
         if (isfinite(value))
-            add_scalar(file, lap->name, measures[i].name, value);
+            add_scalar(file, lap->name, measures[i].name, value, NULL);
     }
     for (size_t i = 0; i < num_histograms; i++) {
         const weir_histogram *times = *weir__metric_histogram_at(histograms[i].metric, &metrics);
@@ -203,9 +216,9 @@ void weir__event_file_lap(weir_event_file *file, const weir_lap_record *lap, int
     end_summary(file);
 }
 
-void weir__event_file_scalar(weir_event_file *file, const char *tag, double value)
+void weir__event_file_scalar(weir_event_file *file, const char *tag, double value, const char *description)
 {
-    add_scalar(file, "", tag, value);
+    add_scalar(file, "", tag, value, description);
     end_summary(file);
 }
 

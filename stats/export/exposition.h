@@ -1,6 +1,6 @@
 /*
  * The data for a monitoring system: runs, the sums of their stages and queues, and sums by key of their events and
- * phases. Filled from a database (openmetrics_export.c) or lap by lap (openmetrics_observer.c), written by
+ * phases; and the overview of each run. Filled from a database (openmetrics_export.c) or lap by lap (openmetrics_observer.c), written by
  * openmetrics.c. One thread at a time.
  */
 #ifndef STATS_EXPORT_EXPOSITION_H
@@ -11,6 +11,8 @@
 #include <stdio.h>
 
 #include <weir/query.h>
+
+#include "stats/export/overview.h"
 
 /* A sum for each pair of texts. */
 typedef struct weir_key_sum {
@@ -29,10 +31,11 @@ enum { WEIR_MAX_KEY_SUMS = 500 };
 #define WEIR_OTHERS "(others)"
 
 typedef struct weir_exposition {
-    weir_records runs;    /* by run_id, rising; run_id 0 = no label `run` */
-    weir_totals totals;   /* by run and name */
-    weir_key_sums events; /* by name and category: how often */
-    weir_key_sums phases; /* by name: seconds */
+    weir_records runs;              /* by run_id, rising; run_id 0 = no label `run` */
+    const weir_overview *overviews; /* of each of the runs; NULL = none */
+    weir_totals totals;             /* by run and name */
+    weir_key_sums events;           /* by name and category: how often */
+    weir_key_sums phases;           /* by name: seconds */
 
     /* If not NULL, history is written: the sums of each stage and queue after each lap that matches the filter, with the
        time, and nothing about the runs. */

@@ -18,6 +18,7 @@
 #include "common/array.h"
 #include "common/format.h"
 #include "common/utf8.h"
+#include "stats/export/lap_sums.h"
 #include "stats/read/lap_rows.h"
 #include "stats/schema/measures.h"
 #include "stats/schema/record_tables.h"
@@ -59,47 +60,6 @@ static void free_key_sums(weir_key_sums *key_sums)
     *key_sums = (weir_key_sums){ 0 };
 }
 
-/* Adds a lap to the sum of the earlier ones, or makes a new sum, which keeps its texts and histograms. False = out of
-   memory; weir__total_forget() even then. */
-static bool sum_lap(weir_total *sum, bool is_new, const weir_lap_record *lap)
-{
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    weir_total one = weir_total_of_lap(lap);
-    if (is_new) {
-        *sum = one;
-        return weir__total_keep(sum);
-    }
-    weir_metrics_add(weir_subject_metrics(lap->subject), &sum->metrics, &one.metrics);
-    sum->capacity = lap->capacity;
-    if (__builtin_add_overflow(sum->elapsed_ns, lap->elapsed_ns, &sum->elapsed_ns))
-        sum->elapsed_ns = INT64_MAX;
-    for (size_t i = 0, count = weir__subject_histograms(lap->subject, histograms); i < count; i++) {
-        const weir_histogram *times = *weir__metric_histogram_at(histograms[i].metric, &one.metrics);
-        const weir_histogram *all = *weir__metric_histogram_at(histograms[i].metric, &sum->metrics);
-        if (times && all)
-            weir_histogram_add((weir_histogram *)(uintptr_t)all, times); /* the sum's own */
-    }
-    return true;
-}
-
-static int add_lap(weir_total_list *list, const weir_lap_record *lap)
-{
-    size_t at = 0;
-    while (at < list->count && strcmp(list->all[at].key.name, lap->name) != 0)
-        at++;
-    bool is_new = at == list->count;
-    weir_total *all = is_new ? weir__array_grow(list->all, list->count, sizeof *all) : list->all;
-    if (!all)
-        return WEIR_ENOMEM;
-    list->all = all;
-    if (sum_lap(&all[at], is_new, lap)) {
-        list->count += is_new;
-        return WEIR_OK;
-    }
-    weir__total_forget(&all[at]); /* only a new one fails */
-    return WEIR_ENOMEM;
-}
-
 int weir__exposition_take(void *self, const weir_record *record, weir_error *error)
 {
     weir_exposition *all = self;
@@ -107,7 +67,7 @@ int weir__exposition_take(void *self, const weir_record *record, weir_error *err
     const weir_phase_record *phase = &record->phase;
     int status = WEIR_OK;
     if (weir__record_is_lap(record->kind))
-        status = add_lap(&all->totals.of[record->lap.subject], &record->lap);
+        status = weir__lap_sums_add(&all->totals.of[record->lap.subject], &record->lap);
     else if (record->kind == WEIR_RECORD_EVENT)
         status = add_key(&all->events, event->run_id, event->name, event->category, 1);
     else if (record->kind == WEIR_RECORD_PHASE && phase->position.phase[0])
@@ -369,7 +329,7 @@ static int put_past_lap(void *self, const weir_record *record, weir_error *error
         history->of.unix_ns = end_ns;
     }
     history->has_sum = true;
-    return sum_lap(&history->sum, is_first, lap)
+    return weir__lap_sum(&history->sum, is_first, lap)
                ? WEIR_OK
                : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
 }
@@ -494,6 +454,47 @@ static void put_run_infos(FILE *out, weir_exposition *all)
     }
 }
 
+static void put_limits(FILE *out, weir_exposition *all)
+{
+    static const char name[] = "weir_limit";
+    bool is_first = true;
+    for (size_t i = 0; i < all->runs.count; i++) {
+        const weir_named_limit *limit = &all->overviews[i].limit;
+        const subject of = { .run = &all->runs.all[i]->run,
+                             .key = "kind",
+                             .value = limit->kind,
+                             .second_key = "stage",
+                             .second_value = limit->stage };
+        if (!all->overviews[i].has_limit)
+            continue;
+        if (is_first)
+            put_family(out, name, "gauge", "What limits the run (weir explain): 1 for this kind and stage.");
+        is_first = false;
+        put_sample(out, name, "", &of, NULL, NULL, 1);
+    }
+}
+
+static void put_rate(FILE *out, weir_exposition *all, const char *name, size_t offset, const char *help)
+{
+    put_family(out, name, "gauge", help);
+    for (size_t i = 0; i < all->runs.count; i++) {
+        double rate = *(const double *)(const void *)((const char *)&all->overviews[i] + offset);
+        if (!isnan(rate))
+            put_sample(out, name, "", &(subject){ .run = &all->runs.all[i]->run }, NULL, NULL, rate);
+    }
+}
+
+static void put_overviews(FILE *out, weir_exposition *all)
+{
+    if (!all->overviews)
+        return;
+    put_limits(out, all);
+    put_rate(out, all, "weir_items_per_second", offsetof(weir_overview, items_per_s),
+             "Items that the consumer got per second.");
+    put_rate(out, all, "weir_frames_per_second", offsetof(weir_overview, frames_per_s),
+             "Frames that the consumer got per second, if the program counts them.");
+}
+
 static const struct run_figure {
     const char *name, *type, *help;
     size_t offset; /* in weir_run_record, of an int64_t unless it is the status */
@@ -542,6 +543,7 @@ static void put_key_sums(FILE *out, weir_exposition *all, const weir_key_sums *s
 static void put_runs(FILE *out, weir_exposition *all)
 {
     put_run_infos(out, all);
+    put_overviews(out, all);
     for (size_t i = 0; i < sizeof run_figures / sizeof run_figures[0]; i++)
         put_run_figure(out, all, &run_figures[i]);
     put_key_sums(out, all, &all->phases, "weir_phase_seconds_total", (const char *const[]){ "phase", "mode" }, true,

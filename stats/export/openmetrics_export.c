@@ -1,7 +1,10 @@
 /* OpenMetrics text from a database: final sums, or the sums after each lap. */
 #include <weir/openmetrics.h>
 
+#include <stdlib.h>
+
 #include "stats/export/exposition.h"
+#include "stats/export/formats.h"
 #include "stats/read/database_reader.h"
 
 static int read_exposition(weir_reader *reader, const weir_filter *filter, weir_exposition *all, weir_error *error)
@@ -20,7 +23,23 @@ static int read_exposition(weir_reader *reader, const weir_filter *filter, weir_
     return status;
 }
 
-int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, bool by_lap, FILE *out, weir_error *error)
+static int read_overviews(weir_reader *reader, const weir_filter *filter, const weir_limit_rules *rules,
+                          const weir_records *runs, weir_overview **overviews, weir_error *error)
+{
+    int status = WEIR_OK;
+    *overviews = calloc(runs->count, sizeof **overviews);
+    if (!*overviews)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
+    for (size_t i = 0; i < runs->count && status == WEIR_OK; i++) {
+        weir_filter of_run = *filter;
+        of_run.run_id = runs->all[i]->run.run_id;
+        status = weir__overview_read(reader, &of_run, rules, &(*overviews)[i], error);
+    }
+    return status;
+}
+
+int weir__openmetrics_export(weir_reader *reader, const weir_filter *filter, bool by_lap,
+                             const weir_limit_rules *rules, FILE *out, weir_error *error)
 {
     if (!reader || !out)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
@@ -28,10 +47,16 @@ int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, bool
     in_order.descending = in_order.longest_first = false;
     in_order.limit = in_order.after_id = 0;
     weir_exposition all = { .history = by_lap ? reader : NULL, .filter = &in_order, .error = error };
-    int status = weir_reader_hold(reader, error);
+    weir_overview *overviews = NULL;
+    int status = weir__limit_rules_check(rules, error);
+    if (status == WEIR_OK)
+        status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
     status = read_exposition(reader, &in_order, &all, error);
+    if (status == WEIR_OK && !by_lap && !in_order.name) /* a part of the stages has no rate and no limit */
+        status = read_overviews(reader, &in_order, rules, &all.runs, &overviews, error);
+    all.overviews = overviews;
     if (status == WEIR_OK) {
         weir__exposition_write(out, &all);
         status = all.status;
@@ -41,5 +66,11 @@ int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, bool
     weir_reader_release(reader);
     weir_records_free(&all.runs);
     weir__exposition_clear(&all);
+    free(overviews);
     return status;
+}
+
+int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, bool by_lap, FILE *out, weir_error *error)
+{
+    return weir__openmetrics_export(reader, filter, by_lap, NULL, out, error);
 }

@@ -5,9 +5,11 @@
 
 static int open_metrics(const char *path, const weir_export_options *options, void **state, weir_error *error)
 {
-    const weir_openmetrics_options own = {
-        .node_id = options->node_id, .rank = options->rank, .command = options->command, .force = options->force
-    };
+    const weir_openmetrics_options own = { .node_id = options->node_id,
+                                           .rank = options->rank,
+                                           .command = options->command,
+                                           .force = options->force,
+                                           .limit_rules = options->limit_rules };
     weir_openmetrics_file *file = NULL;
     int status = weir_openmetrics_open(path, &own, &file, error);
     *state = file;
@@ -27,7 +29,7 @@ static int close_metrics(void *state, weir_error *error)
 static int export_metrics(weir_reader *reader, const weir_filter *filter, const weir_export_options *options,
                           FILE *out, weir_error *error)
 {
-    return weir_openmetrics_export(reader, filter, options->by_lap, out, error);
+    return weir__openmetrics_export(reader, filter, options->by_lap, options->limit_rules, out, error);
 }
 
 static const weir_export_setting metrics_settings[] = {

@@ -24,7 +24,9 @@ struct weir_openmetrics_file {
     weir_record run; /* the current one */
     const weir_record *runs;
     bool has_run;
-    weir_exposition all; /* of the run */
+    weir_exposition all;       /* of the run */
+    weir_live_overview latest; /* of its latest lap */
+    weir_overview overview;
 
     weir_error failure; /* of the last attempt to write; all-zero = it succeeded */
     bool is_short;      /* some metrics are missing for lack of memory */
@@ -60,14 +62,20 @@ static int replace_file(weir_openmetrics_file *file)
 
 /* -- sums */
 
-static void add_record(weir_openmetrics_file *file, const weir_record *record)
+static void note_shortage(weir_openmetrics_file *file)
 {
-    if (weir__exposition_take(&file->all, record, NULL) == WEIR_OK)
-        return;
     if (!file->is_short)
         weir_log(WEIR_LOG_ERROR, "out of memory: the metrics in %s are incomplete",
                  weir__path_for_message(file->live.path).text);
     file->is_short = true;
+}
+
+static void add_record(weir_openmetrics_file *file, const weir_record *record)
+{
+    if (weir__exposition_take(&file->all, record, NULL) == WEIR_OK &&
+        weir__live_overview_take(&file->latest, record, NULL) == WEIR_OK)
+        return;
+    note_shortage(file);
 }
 
 /* -- the observer */
@@ -75,6 +83,8 @@ static void add_record(weir_openmetrics_file *file, const weir_record *record)
 static void forget_run(weir_openmetrics_file *file)
 {
     weir__exposition_clear(&file->all);
+    weir__live_overview_clear(&file->latest);
+    file->all.overviews = NULL;
     file->has_run = file->is_short = false;
 }
 
@@ -84,6 +94,7 @@ static void take_run(weir_openmetrics_file *file, const weir_run_record *run)
         file->run.run.has_ended = true;
         file->run.run.ended_unix_ns = run->ended_unix_ns;
         file->run.run.status = run->status;
+        file->all.overviews = NULL; /* it has no rate any more, and nothing limits it */
     } else {
         forget_run(file);
         file->run.run = (weir_run_record){ .node_id = file->live.node_id,
@@ -114,6 +125,9 @@ static void replace_metrics(void *self, const weir_lap *lap)
     phase.position.phase = phase.position.phase ? phase.position.phase : "";
     phase.position.mode = phase.position.mode ? phase.position.mode : "";
     add_record(file, &(weir_record){ .kind = WEIR_RECORD_PHASE, .phase = phase });
+    if (weir__live_overview_get(&file->latest, &file->overview, NULL) != WEIR_OK)
+        note_shortage(file);
+    file->all.overviews = &file->overview;
     replace_file(file);
 }
 
@@ -140,6 +154,7 @@ static weir_openmetrics_file *new_metrics_file(const char *path, const weir_open
     file->runs = &file->run;
     file->all = (weir_exposition){ .runs = { &file->runs, 1 } };
     file->run.run.rank = options->rank;
+    file->latest.rules = options->limit_rules;
     file->command = weir__command_line(options->command);
     file->live =
         (weir_live_export){ .in_use = "already has the metrics of another pipeline", .taker = { take_metrics } };
@@ -160,6 +175,8 @@ int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options
     weir_openmetrics_options options;
     *file = NULL;
     int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_openmetrics_options", error);
+    if (status == WEIR_OK)
+        status = weir__limit_rules_check(options.limit_rules, error);
     if (status != WEIR_OK)
         return status;
     if (!*path)

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@
 
 #include "common/unix_clock.h"
 #include "stats/export/event_file.h"
+#include "stats/export/formats.h"
 #include "stats/export/live_export.h"
+#include "stats/export/overview.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/record_tables.h"
 
@@ -69,17 +72,102 @@ typedef struct lap_log {
     weir_event_file *file; /* NULL = none yet */
     int64_t number;        /* of laps */
     int64_t unix_ns;       /* end of the last one */
+    bool has_no_overview;  /* only a part of the stages is logged */
+    bool is_open;          /* its overview is not written yet */
+    weir_live_overview overview;
 } lap_log;
 
-/* The records of one lap all have the same time. */
-static void log_lap(lap_log *log, const weir_lap_record *lap)
+/* TensorBoard sorts tags, and opens the first ones: a digit comes first, and a space before the colon of the stages. */
+#define OVERVIEW "0 overview/"
+
+static void log_figure(const lap_log *log, const char *name, double value, const char *description)
 {
+    char tag[512];
+    snprintf(tag, sizeof tag, OVERVIEW "%s", name);
+    if (isfinite(value))
+        weir__event_file_scalar(log->file, tag, value, log->number == 1 ? description : NULL);
+}
+
+/* Of the only total of a subject, such as the process. */
+static double figure_of(const weir_totals *totals, weir_subject subject, const char *measure)
+{
+    const weir_total_list *list = &totals->of[subject];
+    return list->count ? weir_total_value(&list->all[0], weir_measure_find(subject, measure)) : NAN;
+}
+
+static double count_failures(const weir_totals *totals)
+{
+    const weir_total_list *stages = &totals->of[WEIR_SUBJECT_STAGE];
+    double count = 0;
+    for (size_t i = 0; i < stages->count; i++)
+        count += (double)stages->all[i].metrics.task.num_failures;
+    return count;
+}
+
+/* With the other figures there are ten; of more queues, those behind the sources and before the consumer. */
+enum { QUEUES_AT_EACH_END = 2 };
+
+static void log_levels(const lap_log *log, const weir_total_list *queues)
+{
+    for (size_t i = 0; i < queues->count; i++) {
+        const weir_total *queue = &queues->all[i];
+        char name[400];
+        if (i >= QUEUES_AT_EACH_END && i + QUEUES_AT_EACH_END < queues->count)
+            continue;
+        snprintf(name, sizeof name, "level of %.300s", queue->key.name);
+        log_figure(log, name,
+                   weir_total_value(queue, weir_measure_find(WEIR_SUBJECT_QUEUE, "ave_depth")) /
+                       (queue->capacity > 0 ? (double)queue->capacity : NAN),
+                   "How full the queue is: the mean number of items / its capacity.");
+    }
+}
+
+/* "0 = unknown, 1 = none, …" */
+static void log_limit(const lap_log *log, const weir_overview *overview)
+{
+    char text[600] = "What limits the run (weir explain):";
+    const char *word;
+    for (int number = 0; overview->has_limit && *(word = log->overview.rules->word(number)); number++) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s %d = %.40s", number ? "," : "", number, word);
+    }
+    if (overview->has_limit)
+        log_figure(log, "limit", overview->limit.number, text);
+}
+
+/* The ten figures that TensorBoard opens on, of a lap all records of which are known. */
+static void log_overview(lap_log *log)
+{
+    const weir_totals *lap = &log->overview.lap;
+    weir_overview overview;
+    if (!log->is_open)
+        return;
+    log->is_open = false;
+    weir__live_overview_get(&log->overview, &overview, NULL); /* without memory, without a limit */
+    log_figure(log, "items_per_s", overview.items_per_s, "Items that the consumer got per second.");
+    log_figure(log, "frames_per_s", overview.frames_per_s, "Frames that the consumer got per second.");
+    log_figure(log, "cpus", figure_of(lap, WEIR_SUBJECT_PROCESS, "cpus"), "CPUs that the process used.");
+    log_figure(log, "resident_bytes", figure_of(lap, WEIR_SUBJECT_PROCESS, "resident_bytes"),
+               "Memory of the process.");
+    log_figure(log, "failures", count_failures(lap), "Tasks that failed in the lap.");
+    log_levels(log, &lap->of[WEIR_SUBJECT_QUEUE]);
+    log_limit(log, &overview);
+}
+
+/* The records of one lap all have the same time. WEIR_OK or WEIR_ENOMEM. */
+static int log_lap(lap_log *log, const weir_record *record, weir_error *error)
+{
+    const weir_lap_record *lap = &record->lap;
     bool begins = log->number == 0 || lap->end_unix_ns != log->unix_ns;
+    if (begins)
+        log_overview(log);
     log->number += begins;
+    log->is_open |= begins && !log->has_no_overview;
     log->unix_ns = lap->end_unix_ns;
     weir__event_file_lap(log->file, lap, log->number - 1);
     if (begins && lap->position.last_step >= lap->position.first_step)
-        weir__event_file_scalar(log->file, "consumer/step", (double)lap->position.last_step);
+        weir__event_file_scalar(log->file, "consumer/step", (double)lap->position.last_step, NULL);
+    return weir__live_overview_take(&log->overview, record, error);
 }
 
 /* -- live */
@@ -95,15 +183,24 @@ struct weir_tensorboard_log {
 static void take_log_lap(void *self, const weir_record *record)
 {
     weir_tensorboard_log *log = self;
+    weir_error error = { 0 };
+    int status = WEIR_OK;
     if (weir__record_is_lap(record->kind))
-        log_lap(&log->laps, &record->lap);
+        status = log_lap(&log->laps, record, &error);
+    else if (record->kind == WEIR_RECORD_RUN && !record->run.has_ended)
+        weir__live_overview_clear(&log->laps.overview);
+    else if (record->kind == WEIR_RECORD_STAGE)
+        status = weir__live_overview_take(&log->laps.overview, record, &error);
+    if (status != WEIR_OK)
+        log->failure = error;
 }
 
 static void end_log_lap(void *self, const weir_lap *lap)
 {
     weir_tensorboard_log *log = self;
-    int failure = weir__event_file_flush(log->laps.file);
     (void)lap;
+    log_overview(&log->laps);
+    int failure = weir__event_file_flush(log->laps.file);
     if (failure) {
         weir_error error = { 0 };
         fail_log(&error, failure, log->live.path);
@@ -142,11 +239,14 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
     int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_tensorboard_options", error);
     if (status == WEIR_OK)
         status = check_log_dir(log_dir, error);
+    if (status == WEIR_OK)
+        status = weir__limit_rules_check(options.limit_rules, error);
     if (status != WEIR_OK)
         return status;
     weir_tensorboard_log *log = calloc(1, sizeof *log);
     int failure = ENOMEM;
     if (log) {
+        log->laps.overview.rules = options.limit_rules;
         log->live =
             (weir_live_export){ .in_use = "is already the log of another pipeline", .taker = { take_log_lap } };
         if (weir__live_export_init(&log->live, log_dir, options.node_id))
@@ -172,6 +272,7 @@ int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)
     int failure = weir__event_file_close(log->laps.file);
     if (failure)
         fail_log(&log->failure, failure, log->live.path);
+    weir__live_overview_clear(&log->laps.overview);
     int status = log->failure.status;
     if (status != WEIR_OK)
         weir_error_set(error, status, log->failure.library_code, "%s; laps are missing there", log->failure.message);
@@ -205,7 +306,9 @@ static int export_lap(void *self, const weir_record *record, weir_error *error)
     int status = export->laps.file ? WEIR_OK : begin_run(export, error);
     if (status != WEIR_OK)
         return status;
-    log_lap(&export->laps, &record->lap);
+    status = log_lap(&export->laps, record, error);
+    if (status != WEIR_OK)
+        return status;
     weir_event_file *file = export->laps.file;
     int failure = weir__event_file_pending(file) > MANY_BYTES ? weir__event_file_flush(file) : 0;
     return failure ? fail_log(error, failure, export->folder) : WEIR_OK;
@@ -243,34 +346,53 @@ static bool make_paths(run_export *export, const char *log_dir)
     return export->path;
 }
 
+static int take_stage(void *self, const weir_record *record, weir_error *error)
+{
+    return weir__live_overview_take(self, record, error);
+}
+
+static int read_stages(weir_reader *reader, const weir_filter *of_run, run_export *export, weir_error *error)
+{
+    const weir_filter whole = { .run_id = of_run->run_id };
+    return weir_reader_each(reader, WEIR_RECORD_STAGE, &whole, take_stage, &export->laps.overview, error);
+}
+
 /* A run without matching laps gets no file. */
 static int export_run(weir_reader *reader, const weir_filter *filter, const char *log_dir, const weir_run_record *run,
-                      weir_error *error)
+                      const weir_limit_rules *rules, weir_error *error)
 {
-    run_export export = { .run = run };
+    run_export export = { .run = run, .laps = { .has_no_overview = filter->name, .overview = { .rules = rules } } };
     weir_filter of_run = *filter;
     of_run.run_id = run->run_id;
     of_run.descending = of_run.longest_first = false;
     of_run.limit = of_run.after_id = 0;
     int status = make_paths(&export, log_dir) ? WEIR_OK : fail_log(error, ENOMEM, log_dir);
     if (status == WEIR_OK)
+        status = read_stages(reader, &of_run, &export, error);
+    if (status == WEIR_OK)
         status = weir_reader_each_lap(reader, &of_run, export_lap, &export, error);
     if (status == WEIR_OK && !export.laps.file && !is_narrow(filter))
         status = begin_run(&export, error);
-    if (export.laps.file)
+    if (export.laps.file) {
+        log_overview(&export.laps);
         status = end_run(&export, status, error);
+    }
+    weir__live_overview_clear(&export.laps.overview);
     free(export.folder);
     free(export.path);
     free(export.path_before);
     return status;
 }
 
-int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
+int weir__tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir,
+                             const weir_limit_rules *rules, weir_error *error)
 {
     static const weir_filter everything;
     if (!reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = check_log_dir(log_dir, error);
+    if (status == WEIR_OK)
+        status = weir__limit_rules_check(rules, error);
     if (status == WEIR_OK)
         status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
@@ -282,8 +404,13 @@ int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, cons
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
     for (size_t i = 0; status == WEIR_OK && i < runs.count; i++)
-        status = export_run(reader, filter, log_dir, &runs.all[i]->run, error);
+        status = export_run(reader, filter, log_dir, &runs.all[i]->run, rules, error);
     weir_records_free(&runs);
     weir_reader_release(reader);
     return status;
+}
+
+int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
+{
+    return weir__tensorboard_export(reader, filter, log_dir, NULL, error);
 }

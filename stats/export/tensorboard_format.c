@@ -5,7 +5,7 @@
 
 static int open_log(const char *path, const weir_export_options *options, void **state, weir_error *error)
 {
-    const weir_tensorboard_options own = { .node_id = options->node_id };
+    const weir_tensorboard_options own = { .node_id = options->node_id, .limit_rules = options->limit_rules };
     weir_tensorboard_log *log = NULL;
     int status = weir_tensorboard_open(path, &own, &log, error);
     *state = log;
@@ -25,8 +25,7 @@ static int close_log(void *state, weir_error *error)
 static int export_log(weir_reader *reader, const weir_filter *filter, const weir_export_options *options,
                       const char *folder, weir_error *error)
 {
-    (void)options;
-    return weir_tensorboard_export(reader, filter, folder, error);
+    return weir__tensorboard_export(reader, filter, folder, options->limit_rules, error);
 }
 
 const weir_export_format weir__tensorboard_format = {

@@ -429,6 +429,30 @@ double weir_total_value(const weir_total *total, const weir_measure *measure)
     return value;
 }
 
+/* "0:2:sink" has "0:2:sink_queue". */
+static bool is_queue_of(const weir_total *queue, const weir_total *node)
+{
+    size_t length = strlen(node->key.name);
+    return strncmp(queue->key.name, node->key.name, length) == 0 && strcmp(queue->key.name + length, "_queue") == 0;
+}
+
+const weir_total *weir_totals_sink_queue(const weir_totals *totals)
+{
+    if (!totals)
+        return NULL;
+    const weir_total_list *flow = &totals->of[WEIR_SUBJECT_FLOW], *queues = &totals->of[WEIR_SUBJECT_QUEUE];
+    for (size_t i = 0; i < flow->count; i++)
+        for (size_t j = 0; j < queues->count && strcmp(flow->all[i].kind, "sink") == 0; j++)
+            if (is_queue_of(&queues->all[j], &flow->all[i]))
+                return &queues->all[j];
+    return queues->count ? &queues->all[queues->count - 1] : NULL; /* older databases have no sinks: the last queue */
+}
+
+double weir_totals_items_per_s(const weir_totals *totals)
+{
+    return weir_total_value(weir_totals_sink_queue(totals), weir_measure_find(WEIR_SUBJECT_QUEUE, "items_per_s"));
+}
+
 double weir_totals_frames_per_s(const weir_totals *totals)
 {
     const weir_total_list *counters = totals ? &totals->of[WEIR_SUBJECT_COUNTER] : NULL;

@@ -44,7 +44,7 @@ WEIR_SIBLING_API weir_observer weir__record_observer(weir_record_taker *self);
 const char *weir__stored_identity(const weir_identity *identity, const char *label);
 
 /* A copy of any record with columns in record_tables.h; NULL = out of memory. Free with free(). */
-weir_record_entry *weir__record_entry_of(const weir_record *record);
+WEIR_SIBLING_API weir_record_entry *weir__record_entry_of(const weir_record *record);
 
 static inline int64_t weir__at_most_int64(uint64_t value)
 {

@@ -592,6 +592,12 @@ WEIR_API void weir_totals_free(weir_totals *totals);
    recorded. */
 WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
 
+/* The queue from which the consumer takes items; NULL = none. */
+WEIR_API const weir_total *weir_totals_sink_queue(const weir_totals *totals);
+
+/* Items that the consumer got per second. NAN = not known. */
+WEIR_API double weir_totals_items_per_s(const weir_totals *totals);
+
 /* Frames that consumers got per second, of all runs in the totals (by name) together: the one source of this figure is the total
    WEIR_FRAMES_CATEGORY/WEIR_FRAMES_NAME (weir/span.h). NAN = the program does not count them. */
 WEIR_API double weir_totals_frames_per_s(const weir_totals *totals);

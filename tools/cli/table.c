@@ -240,7 +240,8 @@ static void pad(FILE *out, size_t width)
 
 static bool is_words(const table *t, size_t column)
 {
-    return t->columns[column].kind == TABLE_WORDS || t->columns[column].kind == TABLE_VERDICT;
+    table_kind kind = t->columns[column].kind;
+    return kind == TABLE_WORDS || kind == TABLE_VERDICT || kind == TABLE_PICTURE;
 }
 
 static bool is_in_row(const table *t, size_t column)
@@ -293,10 +294,11 @@ static void write_line(table *t, const section *s, char *const *cells)
         const char *cell = is_title ? t->columns[i].title : cells[i] ? cells[i] : "";
         size_t width = width_of(cell), space = t->widths[i] > width ? t->widths[i] - width : 0;
         if (*cell) {
-            bool is_marked = t->coloured && (is_title || t->columns[i].kind == TABLE_VERDICT);
+            bool is_picture = t->columns[i].kind == TABLE_PICTURE;
+            bool is_marked = t->coloured && (is_title || is_picture || t->columns[i].kind == TABLE_VERDICT);
             pad(t->out, waiting + (is_words(t, i) ? 0 : space));
             if (is_marked)
-                fputs(is_title ? "\033[1m" : colour_of(cell), t->out);
+                fputs(is_title ? "\033[1m" : is_picture ? "\033[32m" : colour_of(cell), t->out);
             fputs(cell, t->out);
             fputs(is_marked ? "\033[0m" : "", t->out);
             waiting = is_words(t, i) ? space : 0;
@@ -514,6 +516,7 @@ static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, doubl
     case TABLE_VALUE: snprintf(figure, WEIR_FORMAT_BYTES, "%.6g", number); break;
     case TABLE_REAL:
     case TABLE_VERDICT:
+    case TABLE_PICTURE:
     case TABLE_WORDS: {
         bool fits = number == 0 || (fabs(number) >= 0.01 && fabs(number) < 1e12);
         snprintf(figure, WEIR_FORMAT_BYTES, fits ? "%.2f" : "%.3g", number);
@@ -559,6 +562,11 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
 void table_set_keys(table *t, size_t num_keys)
 {
     t->num_keys = num_keys;
+}
+
+void table_set_coloured(table *t)
+{
+    t->coloured = true;
 }
 
 static void next_cell(table *t)

@@ -39,6 +39,7 @@ typedef enum table_kind {
     TABLE_POINTS,  /* the same of a share: "+4.5 points" */
     TABLE_TRUTH,   /* "yes", "no"; JSON true, false; CSV 1, 0 */
     TABLE_VERDICT, /* words, with a colour for good and bad ones */
+    TABLE_PICTURE, /* words that are a bar, in a colour of their own */
 } table_kind;
 
 typedef struct table_column {
@@ -58,6 +59,9 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
 /* The first columns are repeated in each section of a table that is too wide: by default one of them. Where these need
    more than half of the terminal, only the first and the last are repeated. */
 void table_set_keys(table *t, size_t num_keys);
+
+/* Colours, although it is not written to stdout itself. */
+void table_set_coloured(table *t);
 
 /* The next cell of the row; a row ends with its last cell. Text is copied. */
 void table_words(table *t, const char *text);

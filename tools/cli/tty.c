@@ -7,11 +7,18 @@
 
 enum { LEAST_WIDTH = 40 };
 
+static int width_of_screen;
+
+void tty_set_width(int columns)
+{
+    width_of_screen = columns;
+}
+
 int tty_width(void)
 {
     const char *columns = getenv("COLUMNS");
     struct winsize window = { 0 };
-    int width = columns ? atoi(columns) : 0;
+    int width = width_of_screen ? width_of_screen : columns ? atoi(columns) : 0;
     if (width <= 0 && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0)
         width = window.ws_col;
     return width <= 0 ? 0 : width < LEAST_WIDTH ? LEAST_WIDTH : width;

@@ -9,6 +9,9 @@
 /* Columns of the terminal, or of COLUMNS; 0 = not a terminal, lines can have any length. */
 int tty_width(void);
 
+/* For a screen that knows how wide it is: from now on that is the width (0 = as above). */
+void tty_set_width(int columns);
+
 /* A terminal, and neither NO_COLOR nor TERM=dumb is set. */
 bool tty_has_colours(void);
 

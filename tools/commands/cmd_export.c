@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <weir/export.h>
+#include <weir/verdict.h>
 
 #include "tools/cli/export_rows.h"
 #include "tools/cli/memory.h"
@@ -233,6 +234,7 @@ static int run(tool_call *call)
     if (exit_status != TOOL_DONE)
         return exit_status;
 
+    settings.options.limit_rules = weir_verdict_limit_rules();
     struct job job = { call, formats[settings.format], reader, &filter };
     exit_status = check_something(&job);
     if (exit_status == TOOL_DONE)

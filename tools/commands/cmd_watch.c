@@ -38,7 +38,7 @@ static int write_screen(const tool_call *call, FILE *out)
     weir_filter filter;
     weir_error error = { 0 };
     char *text;
-    size_t size, width = tty_width() ? (size_t)tty_width() : SIZE_MAX;
+    size_t size;
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
@@ -47,7 +47,7 @@ static int write_screen(const tool_call *call, FILE *out)
     memory_file_close(lines);
     weir_reader_close(reader);
     if (status == WEIR_OK)
-        prose_put_lines(out, text, settings.json ? SIZE_MAX : width);
+        fwrite(text, 1, size, out);
     free(text);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }
@@ -112,8 +112,11 @@ static int show_screens(const tool_call *call, const full_screen *screen)
         int exit_status = TOOL_DONE;
         if (shows_help)
             weir__text_fill(lines, keys, keys + strlen(keys), 0, 0, (size_t)screen->columns());
-        else
+        else {
+            tty_set_width(screen->columns());
+            view.num_rows = (size_t)screen->rows();
             exit_status = write_screen(call, lines);
+        }
         memory_file_close(lines);
         if (exit_status == TOOL_DONE)
             show_text(screen, text);
@@ -176,16 +179,19 @@ const tool_command tool_watch = {
     .words = "[DB]",
     .max_words = 1,
     .summary = "show the state of a run, live",
-    .help = "Shows what a run does now: how far it is, items and frames per second, CPUs, memory, what limits the "
-            "latest laps (see weir explain), and each stage and queue; then tasks "
-            "that have run for long, and the slowest file. The data is updated after each lap, whose length the "
-            "program sets (--log-interval of weir record). If the program has recorded how many items it expects (an "
-            "event \"expected_items\"), the remaining time is estimated. Frames per second are known if the "
-            "program counts frames, as weir record does (weir/span.h). Without --run, the display switches to a new "
-            "run when one starts in the same database.\n\n"
-            "input, thread, turn and room are the shares of the time in which the slots of a stage waited for these. "
-            "weir fleet shows the ranks of a job.\n\n"
-            "Keys: " KEYS,
+    .help =
+        "Shows what a run does now, in the lines of weir summary: how far it is, items and frames per second, CPUs, "
+        "memory, and what limits the latest 24 laps (see weir explain); the last minute, or these laps if they took "
+        "longer, as lines of bars; and each stage and queue; then tasks "
+        "that have run for long, and the slowest file. Rows that the terminal has no room for are counted. The data "
+        "is updated after each lap, whose length the "
+        "program sets (--log-interval of weir record). If the program has recorded how many items it expects (an "
+        "event \"expected_items\"), the remaining time is estimated. Frames per second are known if the "
+        "program counts frames, as weir record does (weir/span.h). Without --run, the display switches to a new "
+        "run when one starts in the same database.\n\n"
+        "input, thread, turn and room are the shares of the time in which the slots of a stage waited for these. "
+        "weir fleet shows the ranks of a job.\n\n"
+        "Keys: " KEYS,
     .examples = "weir watch\n"
                 "weir watch --db pipeline_stats.rank3.db\n"
                 "weir watch --once --json | jq '{done, expected, remaining}'\n",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <weir/observer.h>
+#include <weir/verdict.h>
 
 #include "tools/cli/export_rows.h"
 #include "tools/cli/memory.h"
@@ -64,6 +65,7 @@ weir_export_options record_export_options(const record_settings *settings, size_
     options.local_rank = (int32_t)settings->local_rank;
     options.world_size = (uint32_t)settings->world;
     options.force = settings->force;
+    options.limit_rules = weir_verdict_limit_rules();
     return options;
 }
 

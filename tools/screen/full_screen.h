@@ -12,7 +12,9 @@ typedef struct full_screen {
        are called only after it was true. */
     bool (*open)(void);
     int (*columns)(void);
-    /* Shows the lines of the text, as many as fit, and below them one line more. */
+    int (*rows)(void); /* for the lines of a text */
+    /* Shows the lines of the text, as many as fit, and below them one line more. Of the codes of a terminal, those for bold
+       (1), red (31), green (32), yellow (33) and none (0) are understood. */
     void (*show)(const char *text, const char *last_line);
     int (*wait_key)(int timeout_ms); /* the key; a negative number if the time is over; -1 waits for ever */
     void (*close)(void);             /* gives the terminal back */

@@ -50,7 +50,7 @@ static const char find_laps[] =
     " SELECT q.run_id, timestamp, elapsed, suspended_time, first_step, last_step, num_items, 0, 0"
     " FROM queues q JOIN stages s ON s.run_id = q.run_id AND s.queue_name = q.name AND s.kind = 'sink'),"
     " lap AS (SELECT run_id, timestamp, max(elapsed) AS elapsed, max(num_delivered) > 0 AS delivers,"
-    " sum(num_delivered) AS num_delivered,"
+    " total(num_delivered) AS num_delivered,"
     " sum(is_source) > 0 AND sum(has_ended) = sum(is_source) AS is_tail,"
     " max(coalesce(suspended_time, 0)) > 0 AS is_suspended, max(last_step >= first_step) AS has_steps"
     " FROM part GROUP BY run_id, timestamp),"

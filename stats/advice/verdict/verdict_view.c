@@ -28,20 +28,6 @@ static const weir_total *find_total(const weir_total_list *list, const char *nam
     return NULL;
 }
 
-const weir_total *weir_totals_sink_queue(const weir_totals *totals)
-{
-    if (!totals)
-        return NULL;
-    const weir_total_list *flow = &totals->of[WEIR_SUBJECT_FLOW], *queues = &totals->of[WEIR_SUBJECT_QUEUE];
-    for (size_t i = 0; i < flow->count; i++) {
-        const weir_total *queue =
-            strcmp(flow->all[i].kind, "sink") == 0 ? find_total(queues, flow->all[i].key.name, "_queue") : NULL;
-        if (queue)
-            return queue;
-    }
-    return queues->count ? &queues->all[queues->count - 1] : NULL; /* older databases have no sinks: the last queue */
-}
-
 /* The private pool of a node, or the pipeline's: the one whose name has a single number. */
 static const weir_total *pool_named(const weir_totals *totals, const char *name)
 {

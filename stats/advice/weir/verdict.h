@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <weir/limit.h>
 #include <weir/pipeline.h>
 #include <weir/query.h>
 #include <weir/status.h>
@@ -170,8 +171,8 @@ WEIR_API void weir_verdict_write(const weir_verdict *verdict, unsigned parts, si
 /* One line of the summary: "Limit: …", or nothing if nothing was delivered. See weir/summary.h. */
 WEIR_API int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
-/* The queue from which the consumer takes items; NULL = none. */
-WEIR_API const weir_total *weir_totals_sink_queue(const weir_totals *totals);
+/* For the options of exports: they then show what the verdict names as the limit. It lives as long as the program. */
+WEIR_API const weir_limit_rules *weir_verdict_limit_rules(void);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,8 @@
  * Both hold the same metrics: histograms of task times and queue times, and sums that only increase; the reader
  * derives rates and averages over any window. Labels are node, rank, run (only from databases), stage or queue. The
  * edges of histogram buckets are powers of two of nanoseconds, so that every count is exact; percentiles within 1 %
- * are exported separately.
+ * are exported separately. Two rates, and the limit if the program passes its rules, are gauges: live they are of the latest
+ * lap, and end with the run; from a database they are of all that matches, and only weir_export_write() takes rules.
  */
 #ifndef WEIR_OPENMETRICS_H
 #define WEIR_OPENMETRICS_H
@@ -22,6 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <weir/limit.h>
 #include <weir/observer.h>
 #include <weir/query.h>
 #include <weir/status.h>
@@ -53,6 +55,8 @@ typedef struct weir_openmetrics_options {
     int32_t rank;        /* label `rank`: must be different for each process with a file in the same folder */
     const char *command; /* of weir_run_info (NULL = this process's command line, if the system reports it) */
     bool force;          /* a file that is no OpenMetrics text is replaced, too (see weir/output.h) */
+    /* They name the limit of each lap: weir_limit (NULL = the metric is left out). They must live as long as the file. */
+    const weir_limit_rules *limit_rules;
 } weir_openmetrics_options;
 
 /* For the inline function below. */

@@ -10,7 +10,8 @@
  *     weir_tensorboard_close(log, &error);
  *
  * Both hold the same: scalars and histograms named "<stage or queue>/<metric>" for each lap. A TensorBoard step is a
- * lap, counted from 0; "consumer/step" has the steps that the consumer marked.
+ * lap, counted from 0; "consumer/step" has the steps that the consumer marked. TensorBoard shows the group "0 overview" first:
+ * rates, the limit, CPUs, memory, failures and levels of queues, ten scalars at most.
  */
 #ifndef WEIR_TENSORBOARD_H
 #define WEIR_TENSORBOARD_H
@@ -18,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/limit.h>
 #include <weir/observer.h>
 #include <weir/query.h>
 #include <weir/status.h>
@@ -43,6 +45,8 @@ typedef struct weir_tensorboard_log weir_tensorboard_log;
 /* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_tensorboard_options {
     const char *node_id; /* in the file's name (NULL = the host's name) */
+    /* They name the limit of each lap: "0 overview/limit" (NULL = it is left out). They must live as long as the log. */
+    const weir_limit_rules *limit_rules;
 } weir_tensorboard_options;
 
 /* For the inline function below. */
