@@ -424,6 +424,19 @@ static void record_all(void)
     ledger_close(&ledger);
 }
 
+/* Before a new database has its name, nobody can see what is missing. */
+static int count_syncs_until_named(const char *name)
+{
+    int count = 0;
+    for (int i = 0; i < power.num_events; i++) {
+        if (power.events[i].kind == EVENT_MOVE && strcmp(power.events[i].to, name) == 0)
+            return count;
+        count += power.events[i].kind == EVENT_SYNC;
+    }
+    fail_msg("no file became %s", name);
+    return -1;
+}
+
 TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
 {
     const char *wanted = getenv("WEIR_POWER_LOSSES");
@@ -438,6 +451,7 @@ TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
     power.is_on = true;
     record_all();
     power.is_on = false;
+    assert_int_equal(count_syncs_until_named("r.db"), 1);
     int64_t most = 0, fewest = INT64_MAX;
     snprintf(folder, sizeof folder, "%s", in_folder("disk"));
     for (int i = 0; i < num_losses; i++) {

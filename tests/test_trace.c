@@ -312,6 +312,7 @@ typedef struct run_spec {
     int64_t steps; /* marked, one for each item; 0 = none */
     const weir_op *op;
     uint32_t epochs;
+    bool unlabelled;
     weir_pipeline_options options;
 } run_spec;
 
@@ -319,7 +320,9 @@ typedef struct run_spec {
 static void run_items(weir_observer observer, run_spec spec)
 {
     test_ledger ledger = LEDGER;
-    test_numbers numbers = { .ledger = &ledger, .count = spec.count, .labelled = true, .size_bytes = 100 };
+    test_numbers numbers = {
+        .ledger = &ledger, .count = spec.count, .labelled = !spec.unlabelled, .size_bytes = 100
+    };
     weir_builder *builder = weir_builder_new();
     weir_item item;
     int64_t step = 0;
@@ -442,7 +445,8 @@ TEST_CASE(a_file_is_strict_json_and_says_what_became_of_each_item)
     assert_int_equal(totals.num_flow_ends, 40); /* 20 at the consumer, 20 where they ended */
     assert_true(totals.num_labels >= 80);
     assert_int_equal(count_in(path, "\"cat\":\"failure\""), 10);
-    assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"! failed\""), 10);
+    assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"! failed: "), 10);
+    assert_int_equal(count_in(path, "\"task\":\"! failed\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"step\""), 5);
     assert_true(count_in(path, "\"name\":\"0:1:odd[3] #2\"") == 1);
     assert_true(count_in(path, "\"cat\":\"wait_in\",\"name\":\"idle\"") > 0); /* a source waits for no input */
@@ -557,12 +561,72 @@ TEST_CASE(parts_of_a_task_are_inside_it)
     write_trace(path, NULL, (run_spec){ .count = 10, .op = &parts_op });
     assert_well_formed(path);
     assert_int_equal(totals.num_open, 0);
-    assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"parts\""), 10);
+    assert_int_equal(count_in(path, "\"task\":\"parts\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"part\",\"name\":\"first\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"part\",\"name\":\"longer than the task\""), 10);
     assert_int_equal(count_in(path, "\"name\":\"none\""), 0);
     assert_int_equal(count_in(path, "\"name\":\"count\""), 0);
     assert_true(totals.end_ns < 3600 * WEIR_SECOND);
+    free(path);
+    remove_folder(folder);
+}
+
+/* A part has the name of the stage, as decoding has. */
+static int named_part_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    static const weir_part_info named = { "same", WEIR_PART_TIME, "s", "" };
+    assert_int_equal(weir_task_set_part(task, &named, WEIR_MICROSECOND), WEIR_OK);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op named_part_op = { .name = "same", .run = named_part_run };
+
+enum { MOST_OPEN = 8, MOST_TRACKS = 20, NAME_BYTES = 64 };
+
+/* The spans that are open in a track, the innermost last. */
+struct open_names {
+    long tid;
+    size_t count;
+    char names[MOST_OPEN][NAME_BYTES];
+};
+
+static void nest_event(struct open_names tracks[MOST_TRACKS], const char *line)
+{
+    const char *tid = strstr(line, "\"tid\":"), *name = strstr(line, "\"name\":\"");
+    struct open_names *track = tracks;
+    while (tid && track->tid && track->tid != strtol(tid + 6, NULL, 10))
+        assert_true(++track < tracks + MOST_TRACKS);
+    if (strstr(line, "\"ph\":\"E\""))
+        assert_true(track->count-- > 0);
+    if (!strstr(line, "\"ph\":\"B\""))
+        return;
+    track->tid = strtol(tid + 6, NULL, 10);
+    assert_true(track->count < MOST_OPEN);
+    snprintf(track->names[track->count], NAME_BYTES, "%.*s", (int)strcspn(name + 8, "\""), name + 8);
+    for (size_t i = 0; i < track->count; i++)
+        assert_string_not_equal(track->names[i], track->names[track->count]);
+    track->count++;
+}
+
+/* Held constant: labels without folders; base_names_of_labels_are_the_names_of_tasks has others. */
+TEST_CASE(no_span_is_inside_one_of_its_name)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json"), *rest;
+    for (int unlabelled = 0; unlabelled < 2; unlabelled++) {
+        static struct open_names tracks[MOST_TRACKS];
+        write_trace(path, NULL, (run_spec){ .count = 10, .op = &named_part_op, .unlabelled = unlabelled });
+        assert_well_formed(path);
+        assert_int_equal(count_in(path, "\"cat\":\"part\",\"name\":\"same\""), 10);
+        assert_int_equal(count_in(path, "\"name\":\"item 7\""), unlabelled ? 2 : 0); /* in the source, too */
+        char *text = read_file(path);
+        memset(tracks, 0, sizeof tracks);
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+            nest_event(tracks, line);
+        free(text);
+        assert_int_equal(unlink(path), 0);
+    }
     free(path);
     remove_folder(folder);
 }
@@ -1191,7 +1255,7 @@ TEST_CASE(a_stall_and_a_request_trigger_files)
     end_traced(pipeline, file);
     assert_true(files.num_paths >= 2);
     assert_well_formed(path);
-    assert_true(count_in(path, "\"cat\":\"busy\",\"name\":\"gated\"") > 0); /* what stalls is in it */
+    assert_true(count_in(path, "\"task\":\"gated\"") > 0); /* what stalls is in it */
     free(second);
     free(path);
     remove_folder(folder);
@@ -1309,6 +1373,43 @@ static void assert_shown(const char *part)
 {
     if (!strstr(shown.out, part))
         fail_msg("%s is missing in:\n%s", part, shown.out);
+}
+
+static int path_labels_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    static const char *const labels[] = { "a/folder/clip.mp4", "plain.mp4", "https://host/dir/far.mp4?size=a/b",
+                                          "folder/" };
+    (void)worker;
+    (void)in;
+    static char data;
+    uint64_t seq = weir_task_seq(task);
+    if (seq >= LENGTH(labels))
+        return WEIR_EOF;
+    out->data = &data;
+    out->label = labels[seq];
+    return WEIR_OK;
+}
+
+TEST_CASE(base_names_of_labels_are_the_names_of_tasks)
+{
+    static const weir_op source = { .name = "paths", .run = path_labels_run };
+    static const char *const names[] = { "clip.mp4", "plain.mp4", "far.mp4", "folder/" };
+    char *folder = make_folder(), *path = path_in(folder, "trace.json"), wanted[80];
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &source, NULL, 0, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
+    weir_builder_sink(builder, NULL);
+    end_traced(build_traced(builder, file, (weir_pipeline_options){ 0 }), file);
+    assert_well_formed(path);
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        snprintf(wanted, sizeof wanted, "\"name\":\"%s\",\"args\":{\"seq\":%zu,\"task\":\"pass\"", names[i], i);
+        assert_int_equal(count_in(path, wanted), 1);
+    }
+    show_trace(path, 0, "--csv"); /* the tool adds up the tasks of a stage */
+    assert_shown("\n,,pass,4,");
+    free(path);
+    remove_folder(folder);
 }
 
 /* Spans that begin before the part or end after it are cut off; what is open at its begin comes first. */

@@ -124,17 +124,27 @@ static void learn_label(weir_trace_events *events, uint64_t item, const char *te
     *label = (struct trace_label){ item, strdup(text) };
 }
 
-static void put_item(weir_trace_events *events, uint64_t item)
+/* NULL = not known. */
+static const char *find_label(weir_trace_events *events, uint64_t item)
+{
+    const struct trace_label *label = label_place(events, item);
+    return label->item == item ? label->text : NULL;
+}
+
+/* task: the name of the span without its item; NULL = the span has it. */
+static void put_item(weir_trace_events *events, uint64_t item, const char *task)
 {
     weir_trace_text *out = events->body;
-    const struct trace_label *label = label_place(events, item);
+    const char *label = find_label(events, item);
     weir__trace_putf(out, ",\"args\":{\"seq\":%d", (int64_t)weir_trace_seq(item));
+    if (task)
+        weir__trace_putf(out, ",\"task\":%j", task);
     if (weir_trace_epoch(item))
         weir__trace_putf(out, ",\"epoch\":%d", (int64_t)weir_trace_epoch(item));
     if (weir_trace_source(item))
         weir__trace_putf(out, ",\"source\":%d", (int64_t)weir_trace_source(item));
-    if (label->item == item && label->text)
-        weir__trace_putf(out, ",\"label\":%j", label->text);
+    if (label)
+        weir__trace_putf(out, ",\"label\":%j", label);
     weir__trace_puts(out, "}");
 }
 
@@ -215,13 +225,47 @@ static const char *name_of_state(const struct trace_node *node, const weir_trace
     return states[slot->state].name ? states[slot->state].name : node->short_name;
 }
 
+/* "clip.mp4" of "../videos/clip.mp4" and of "https://host/clip.mp4?size=2" */
+static void copy_base_name(const char *label, char *name, size_t size)
+{
+    size_t length = strcspn(label, "?"), start = length;
+    while (start > 0 && label[start - 1] != '/')
+        start--;
+    if (start == length) /* nothing is behind the last slash */
+        start = 0, length = strlen(label);
+    snprintf(name, size, "%.*s", (int)(length - start), label + start);
+}
+
+/* A task on an item, whose track has the name of the stage; false: an end, a flush, or of a source that is not known yet. */
+static bool is_about_item(const struct trace_node *node, const weir_trace_slot *slot)
+{
+    bool is_end = slot->has_outcome && (slot->outcome == WEIR_EOF || slot->outcome == WEIR_EPOCH);
+    return slot->state == WEIR_TRACE_RUNNING && !(slot->number & (WEIR_TRACE_LIFECYCLE | WEIR_TRACE_FLUSH)) &&
+           !is_end && !(node->is_source && !slot->has_outcome);
+}
+
+/* A task is named by its item, so that a person sees the file, and no part is inside a span of its own name. */
+static const char *name_of_task(weir_trace_events *events, const weir_trace_slot *slot, char *name, size_t size)
+{
+    const char *label = find_label(events, slot->item);
+    size_t length = slot->has_outcome && slot->outcome < 0 ? (size_t)snprintf(name, size, "! failed: ") : (size_t)0;
+    if (label && *label)
+        copy_base_name(label, name + length, size - length);
+    else
+        snprintf(name + length, size - length, "item %" PRIu64, weir_trace_seq(slot->item));
+    return name;
+}
+
 static void begin_state(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
-    bool is_hooks = slot->number & WEIR_TRACE_LIFECYCLE;
+    char text[256];
+    bool is_hooks = slot->number & WEIR_TRACE_LIFECYCLE, has_name_of_item = is_about_item(node, slot);
+    const char *name = name_of_state(node, slot);
     begin_event(events, 'B', track_of_slot(events, node, slot, states[slot->state].is_wait), at_ns,
-                name_of_state(node, slot), is_hooks ? "hooks" : states[slot->state].category);
+                has_name_of_item ? name_of_task(events, slot, text, sizeof text) : name,
+                is_hooks ? "hooks" : states[slot->state].category);
     if (states[slot->state].has_item && !is_hooks)
-        put_item(events, slot->item);
+        put_item(events, slot->item, has_name_of_item ? name : NULL);
     end_event(events);
     slot->written = true;
 }
@@ -425,7 +469,7 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
     events->consumer_named = true;
     events->epoch = weir_trace_epoch(record->item);
     begin_event(events, 'B', track, record->time_ns - record->value, "waits for an item", "consumer");
-    put_item(events, record->item);
+    put_item(events, record->item, NULL);
     end_event(events);
     put_item_flow(events, 'f', track, record->time_ns, record->item);
     put_bare_event(events, 'E', track, record->time_ns, NULL, NULL);

@@ -20,7 +20,7 @@ static const char add_event[] =
     " iif(e->>'ph' IN ('b', 'e'), printf('%s %s', e->>'cat', e->>'id'), e->>'tid'),"
     " iif((e->>'ts') BETWEEN -2e15 AND 2e15, CAST(round((e->>'ts') * 1000) AS INTEGER), 0),"
     " iif((e->>'dur') BETWEEN 0 AND 2e15, CAST(round((e->>'dur') * 1000) AS INTEGER), 0),"
-    " e->>'name', e->>'cat', e->'id', iif(e->>'ph' = 'M', e->>'$.args.name', NULL),"
+    " coalesce(e->>'$.args.task', e->>'name'), e->>'cat', e->'id', iif(e->>'ph' = 'M', e->>'$.args.name', NULL),"
     " iif(e->>'name' = 'weir_trace' AND (e->>'$.args.unix_ns') BETWEEN 1 AND ?4, e->>'$.args.unix_ns', NULL)"
     " FROM (SELECT iif(json_valid(?1), ?1, '{}') AS e) WHERE e->>'ph' IS NOT NULL";
 

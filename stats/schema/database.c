@@ -241,10 +241,19 @@ static int make_schema(sqlite3 *db)
     return code;
 }
 
-static int adopt_database(sqlite3 *db, const identity *found)
+/* How SQLite waits for the disk. */
+typedef enum sync_mode {
+    SYNC_AT_CHECKPOINTS, /* a commit survives the end of the process; only a power failure can lose the last ones */
+    SYNC_BY_CALLER,      /* of a file without a name yet: sync_file() before it gets one is enough */
+} sync_mode;
+
+static int adopt_database(sqlite3 *db, const identity *found, sync_mode mode)
 {
-    /* With NORMAL a commit survives the end of the process; only a power failure can lose the last ones. */
-    int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+    static const char *const pragmas[] = {
+        [SYNC_AT_CHECKPOINTS] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL",
+        [SYNC_BY_CALLER] = "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL",
+    };
+    int code = sqlite3_exec(db, pragmas[mode], NULL, NULL, NULL);
     char *missing = NULL;
     bool is_new = found->version != WEIR_SCHEMA_VERSION;
     if (code == SQLITE_OK && !is_new)
@@ -256,7 +265,7 @@ static int adopt_database(sqlite3 *db, const identity *found)
 }
 
 /* One attempt to create or complete the schema. *code is SQLite's, or SQLITE_OK if the status is enough. */
-static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *error)
+static int prepare_writer(sqlite3 *db, const char *path, sync_mode mode, int *code, weir_error *error)
 {
     identity found = { 0 };
     *code = identify_database(db, &found);
@@ -268,7 +277,7 @@ static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *
     if (*code == SQLITE_OK && sqlite3_db_readonly(db, "main"))
         *code = SQLITE_READONLY;
     if (*code == SQLITE_OK)
-        *code = adopt_database(db, &found);
+        *code = adopt_database(db, &found, mode);
     if (*code == SQLITE_OK)
         *code = identify_database(db, &found);
     if (*code == SQLITE_OK)
@@ -276,11 +285,11 @@ static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *
     return weir__database_status(*code);
 }
 
-static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_ns, weir_error *error)
+static int prepare_writer_until(sqlite3 *db, const char *path, sync_mode mode, int64_t deadline_ns, weir_error *error)
 {
     for (;;) {
         int code;
-        int status = prepare_writer(db, path, &code, error);
+        int status = prepare_writer(db, path, mode, &code, error);
         if (code == SQLITE_OK)
             return status;
         if ((code & 0xff) != SQLITE_BUSY || weir_clock_ns() >= deadline_ns)
@@ -305,6 +314,14 @@ static int stop_for_signal(void *self)
     return weir__signal_waits();
 }
 
+/* All that the log held is in the file. SQLite's result. */
+static int sync_file(sqlite3 *db)
+{
+    sqlite3_file *file = NULL;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    return code == SQLITE_OK ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : code;
+}
+
 static int make_new(void *self, const char *path_before)
 {
     const new_database *wanted = self;
@@ -312,7 +329,7 @@ static int make_new(void *self, const char *path_before)
     int status = open_database_file(path_before, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, &db,
                                     wanted->path, wanted->error);
     if (status == WEIR_OK)
-        status = prepare_writer_until(db, wanted->path, wanted->deadline_ns, wanted->error);
+        status = prepare_writer_until(db, wanted->path, SYNC_BY_CALLER, wanted->deadline_ns, wanted->error);
     if (status == WEIR_OK && wanted->fill) {
         sqlite3_progress_handler(db, 10000, stop_for_signal, NULL);
         status = wanted->fill(wanted->self, db);
@@ -320,6 +337,8 @@ static int make_new(void *self, const char *path_before)
     }
     if (status == WEIR_OK) { /* closing would not tell that it fails */
         int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        if (code == SQLITE_OK)
+            code = sync_file(db);
         if (code != SQLITE_OK)
             status = weir__database_error(wanted->error, db, code, "cannot write to", wanted->path);
     }
@@ -353,7 +372,7 @@ int weir__database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **
         goto fail;
 
     sqlite3_busy_timeout(*db, BUSY_TIMEOUT_MS);
-    status = prepare_writer_until(*db, path, deadline_ns, error);
+    status = prepare_writer_until(*db, path, SYNC_AT_CHECKPOINTS, deadline_ns, error);
     if (status == WEIR_OK)
         return WEIR_OK;
 
