@@ -237,14 +237,15 @@ static atomic_int num_made;
 
 enum { STORED_ITEMS = 5000 };
 
-/* Before the stage lies a full store; what is added to it is hardly more than what one slot takes. */
+/* Before the stage lies a full store; what is added to it is a fifth more than what one slot takes, so that the source is not as
+   busy as the stage. */
 static int make_slowly(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)in;
     (void)task;
     if (atomic_fetch_add(&num_made, 1) >= STORED_ITEMS)
-        nanosleep(&(struct timespec){ .tv_nsec = 29 * WEIR_MILLISECOND / 10 }, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = 25 * WEIR_MILLISECOND / 10 }, NULL);
     out->data = &num_made;
     return WEIR_OK;
 }

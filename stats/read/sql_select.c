@@ -222,6 +222,16 @@ static void put_rows(selecting *s)
     put_conditions(s);
 }
 
+/* The longest ones: which they are is found without the other columns, since these take most of the time. */
+static void put_longest(selecting *s)
+{
+    sqlite3_str_appendf(s->sql, " SELECT %s FROM %s t WHERE t.id IN (SELECT t.id FROM %s t", s->selection->columns,
+                        s->selection->table, s->selection->table);
+    put_conditions(s);
+    put_order(s);
+    sqlite3_str_appendall(s->sql, ")");
+}
+
 static void put_statement(selecting *s)
 {
     const weir_sql_selection *selection = s->selection;
@@ -231,7 +241,10 @@ static void put_statement(selecting *s)
         put_windows(s);
     sqlite3_str_appendf(s->sql, "%s%s", has_windows(s) && selection->begin ? ", " : "",
                         selection->begin ? selection->begin : "");
-    put_rows(s);
+    if (s->filter->longest_first && s->filter->limit > 0 && selection->length && !selection->end)
+        put_longest(s);
+    else
+        put_rows(s);
     if (selection->end)
         sqlite3_str_appendall(s->sql, selection->end);
     else
@@ -346,7 +359,7 @@ int weir__select_from(weir_reader *reader, const weir_sql_selection *tables, siz
     }
     for (size_t i = 0; i < num_tables; i++) {
         s.selection = &tables[i];
-        sqlite3_str_appendf(s.sql, "%s AS (", tables[i].name);
+        sqlite3_str_appendf(s.sql, "%s AS NOT MATERIALIZED (", tables[i].name);
         put_rows(&s);
         sqlite3_str_appendall(s.sql, i + 1 < num_tables ? "), " : ") ");
     }

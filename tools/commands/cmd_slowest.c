@@ -66,17 +66,23 @@ static const table_column columns[] = {
 /* What is to be sorted by, for items; whether there are items, failures and laps; whether laps stand in for missing items;
    how many rows. Of equal ones, items come before failures. */
 #define SQL_OF_ROWS \
-    ", item AS (SELECT *, %s AS value FROM items WHERE value > 0)," \
-    " found AS (SELECT value, 1 AS part, id, elapsed, label, 'item', name, nullif(open_time, 0)," \
+    ", item AS NOT MATERIALIZED (SELECT *, %s AS value FROM items WHERE value > 0)," \
+    " best AS MATERIALIZED (SELECT value, part, id FROM (SELECT value, 1 AS part, id FROM item WHERE %d" \
+    " UNION ALL SELECT elapsed, 2, id FROM failures WHERE elapsed > 0 AND %d" \
+    " UNION ALL SELECT max_time, 3, id FROM tasks WHERE max_time > 0 AND (%d OR (%d AND NOT EXISTS (SELECT 1 FROM " \
+    "item))))" \
+    " ORDER BY value DESC, part, id LIMIT %" PRId64 ")," \
+    " found AS (SELECT b.value, b.part, b.id, elapsed, label, 'item', name, nullif(open_time, 0)," \
     " nullif(demux_time, 0), nullif(decode_time, 0), nullif(scale_time, 0), nullif(num_frames, 0)," \
     " nullif(size_bytes, 0), codec, nullif(width, 0), nullif(height, 0), timestamp, nullif(num_missing, 0)," \
-    " nullif(num_errors, 0), run_id, seq, parts FROM item WHERE %d" \
-    " UNION ALL SELECT elapsed, 2, id, elapsed, label, 'failure', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
-    " NULL, NULL, timestamp, NULL, NULL, run_id, seq, '' FROM failures WHERE elapsed > 0 AND %d" \
-    " UNION ALL SELECT max_time, 3, id, max_time, '', 'lap', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
-    " NULL, NULL, timestamp, NULL, NULL, run_id, NULL, '' FROM tasks" \
-    " WHERE max_time > 0 AND (%d OR (%d AND NOT EXISTS (SELECT 1 FROM item))))" \
-    " SELECT * FROM found ORDER BY value DESC, part, id LIMIT %" PRId64
+    " nullif(num_errors, 0), run_id, seq, parts FROM best b CROSS JOIN items i ON i.id = b.id WHERE part = 1" \
+    " UNION ALL SELECT b.value, b.part, b.id, elapsed, label, 'failure', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
+    " NULL, NULL, timestamp, NULL, NULL, run_id, seq, '' FROM best b CROSS JOIN failures f ON f.id = b.id WHERE " \
+    "part = 2" \
+    " UNION ALL SELECT b.value, b.part, b.id, max_time, '', 'lap', name, " NONE_OF_3 ", " NONE_OF_3 ", ''," \
+    " NULL, NULL, timestamp, NULL, NULL, run_id, NULL, '' FROM best b CROSS JOIN tasks t ON t.id = b.id WHERE part " \
+    "= 3)" \
+    " SELECT * FROM found ORDER BY value DESC, part, id"
 #define NONE_OF_3 "NULL, NULL, NULL"
 
 enum { BEFORE_COLUMNS = 3, KIND = BEFORE_COLUMNS + 2 };

@@ -14,6 +14,10 @@
 /* What a verdict is about: not spans and counters of user code. */
 static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };
 
+/* Of the whole run only the shortest task of each node is asked. */
+static const weir_grouping of_nodes = { .by = WEIR_BY_NAME,
+                                        .subjects = 1u << WEIR_SUBJECT_STAGE | 1u << WEIR_SUBJECT_FLOW };
+
 static int out_of_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -420,7 +424,7 @@ static int judge_part(reading *r, full_verdict **made, weir_error *error)
     weir_totals whole = { 0 };
     int status = WEIR_OK;
     if (r->num_cut)
-        status = weir_totals_read(r->reader, &r->filter, &judged, &whole, error);
+        status = weir_totals_read(r->reader, &r->filter, &of_nodes, &whole, error);
     if (status == WEIR_OK)
         status = judge_range(r, r->start_unix_ns, r->end_unix_ns, r->num_cut ? &whole : NULL, made, error);
     if (status == WEIR_OK)
