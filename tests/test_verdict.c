@@ -85,6 +85,8 @@ typedef struct pipeline_case {
 static const pipeline_case cases[] = {
     { "a source that waits", WEIR_VERDICT_SOURCE, "0:0:src",
       .nodes = { SOURCE(.busy = 0.98, .cpu = 0.01), DECODE(.slots = 4, .busy = 0.05, .cpu = 0.9), EMPTY_SINK } },
+    { "a source that is busy before a full store", WEIR_VERDICT_OUTSIDE, "0:1:decode",
+      .nodes = { SOURCE(.busy = 0.99, .cpu = 0.01, .occupied = 1), DECODE(.busy = 0.98, .cpu = 0.02), EMPTY_SINK } },
     { "a source that computes", WEIR_VERDICT_SOURCE, "0:0:src",
       .nodes = { SOURCE(.busy = 0.97, .cpu = 0.9), DECODE(.slots = 4, .busy = 0.2, .cpu = 0.9), EMPTY_SINK } },
     { "a source on a slow disk", WEIR_VERDICT_SOURCE, "0:0:src",
