@@ -104,16 +104,17 @@ static bool is_worth(double share)
     return share > 0 && 1 / (1 - fmin(share, 0.99)) >= WEIR_WORTH_GAIN;
 }
 
-/* The share of the time in which more of a node could bring more: it is held, and no items wait behind a source, or behind a
-   merge that its own go through. A source that has made a store, and a slow input of a merge by arrival, are held all the time.
-   -1 = it does not work. */
+/* The share of the time in which more of a node could bring more: it is held, and no items wait behind a merge that its own go
+   through, or in the store that a source has made. Both a slow input of a merge by arrival and such a source are held all the
+   time. -1 = it does not work. */
 static double use_of(const judgement *j, const node_view *n)
 {
     double use = is_worker(n) ? n->held : -1;
     for (size_t i = 0; i < j->view->num_queues; i++) {
         const queue_view *q = &j->view->queues[i];
         const node_view *putter = q->putter >= 0 ? &j->view->nodes[q->putter] : NULL;
-        if (putter && ((putter->is_merge && putter > n) || (putter == n && n->is_source)))
+        bool has_store = putter == n && n->is_source && q->occupied >= FULL;
+        if (putter && ((putter->is_merge && putter > n) || has_store))
             use = fmin(use, 1 - q->occupied);
     }
     return use;
