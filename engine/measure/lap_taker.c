@@ -296,6 +296,7 @@ void weir__laps_destroy(weir_pipeline *pipeline)
         weir__span_store_close(pipeline);
         weir__lap_free(pipeline->lap_taker->waiting);
         weir__kernel_readings_destroy(&pipeline->lap_taker->kernel);
+        weir__wait_looks_destroy(&pipeline->lap_taker->looks);
         free(pipeline->lap_taker);
     }
     if (!pipeline->laps)

@@ -19,6 +19,7 @@
 #include "engine/measure/kernel_readings.h"
 #include "engine/measure/lap.h"
 #include "engine/measure/suspension.h"
+#include "engine/measure/wait_looks.h"
 #include "engine/measure/wall_clock.h"
 
 /* Owned by the service thread. */
@@ -34,6 +35,7 @@ typedef struct weir__lap_taker {
     weir__wall_clock wall_clock;
     weir__suspension suspension;
     weir__kernel_readings kernel;
+    weir__wait_looks looks;
 } weir__lap_taker;
 
 /* Creates pipeline->laps and pipeline->lap_taker; the first lap begins at start_ns. WEIR_OK or WEIR_ENOMEM. */

@@ -9,6 +9,7 @@
 #include "engine/measure/lap_taker.h"
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
+#include "engine/measure/wait_looks.h"
 #include "engine/run/cancel_threads.h"
 #include "engine/run/closing.h"
 #include "engine/run/run_room.h"
@@ -111,6 +112,10 @@ static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
         set_earlier(due_ns, weir__laps_due_ns(pipeline));
     if (over)
         return true;
+    if (pipeline->core.measures) {
+        weir__wait_looks_take(pipeline);
+        set_earlier(due_ns, weir__wait_looks_due_ns(pipeline));
+    }
     set_earlier(due_ns, weir__watchdog_check(pipeline));
     weir__cancel_threads_serve(pipeline, due_ns);
     return true;

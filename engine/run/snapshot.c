@@ -35,6 +35,8 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         .child_delay_ns = atomic_load(&node->total_outside_delay_ns),
         .work_unit = atomic_load(&node->work_unit),
     };
+    stage->num_looks = node->total_looks.num;
+    memcpy(stage->num_waits, node->total_looks.waits, sizeof stage->num_waits);
     if (__builtin_add_overflow(node->total_cpu_ns, atomic_load(&node->total_outside_cpu_ns), &stage->cpu_ns))
         stage->cpu_ns = INT64_MAX;
     for (uint32_t i = 0; i < node->core.num_made; i++) {

@@ -113,6 +113,11 @@ static inline int64_t weir__task_age_ns(const weir_slot *slot, int64_t now_ns)
     return slot->core.run_ns + now_ns - slot->core.entered_ns - slot->suspended_ns;
 }
 
+/* At the threads that run tasks of a node, since the start; see measure/wait_looks.h. */
+typedef struct weir__looks {
+    uint64_t num, waits[WEIR_NUM_WAITS];
+} weir__looks;
+
 struct weir_node {
     weir__node core; /* first */
 
@@ -153,6 +158,7 @@ struct weir_node {
     _Atomic int64_t total_outside_delay_ns;
     weir__stage_sum dumped, before_reset; /* of laps that were taken; of those that were open at the last reset */
     int64_t total_cpu_ns;                 /* of the tasks, on the pools' threads; since the start; guarded by lock */
+    weir__looks total_looks;              /* guarded by lock */
 };
 
 static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)

@@ -126,7 +126,16 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(pending_ns, "pending_time", SUM, "s", "the part of busy_time in which tasks held no thread (WEIR_PENDING)") \
     X(num_work, "num_work", COUNT, "units", \
       "work that tasks have reported as done, those that still run included (frames, samples, as the stage says)") \
-    X(ended_ns, "ended_time", SUM, "s", "slot time after the end: all inputs have ended, and all tasks")
+    X(ended_ns, "ended_time", SUM, "s", "slot time after the end: all inputs have ended, and all tasks") \
+    X(num_looks, "num_looks", COUNT, "looks", \
+      "looks at the threads that run tasks, at even distances; the next ones say how many found a thread asleep") \
+    X(num_file_waits, "num_file_waits", COUNT, "looks", "in a call that opens, reads, writes or syncs files") \
+    X(num_network_waits, "num_network_waits", COUNT, "looks", "in a call on a connection to another machine") \
+    X(num_process_waits, "num_process_waits", COUNT, "looks", \
+      "for another process: its end, a pipe, a local socket") \
+    X(num_lock_waits, "num_lock_waits", COUNT, "looks", "for a lock, a condition or another thread") \
+    X(num_sleep_waits, "num_sleep_waits", COUNT, "looks", "in a sleep of a fixed time") \
+    X(num_other_waits, "num_other_waits", COUNT, "looks", "in another system call")
 
 /* One queue. Latencies are those of the sink's queue; of the others they are not known. An item that is made of several,
    a batch for example, is as old as the oldest that came since the result before. */

@@ -448,6 +448,17 @@ WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stag
  */
 WEIR_API int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double share);
 
+/* What a thread that runs a task waits for when it sleeps, by the system call that it is in. */
+typedef enum weir_wait {
+    WEIR_WAIT_FILE,    /* opening, reading, writing or syncing a file, or a page of a mapped one */
+    WEIR_WAIT_NETWORK, /* a connection to another machine */
+    WEIR_WAIT_PROCESS, /* another process: its end, a pipe, or a local socket */
+    WEIR_WAIT_LOCK,    /* a lock, a condition or another thread */
+    WEIR_WAIT_SLEEP,   /* a time */
+    WEIR_WAIT_OTHER,
+    WEIR_NUM_WAITS
+} weir_wait;
+
 /* The state of the pipeline at one moment. Names are valid until the pipeline is freed, labels until the snapshot
    is freed. */
 typedef struct weir_stage_snapshot {
@@ -465,6 +476,10 @@ typedef struct weir_stage_snapshot {
     int64_t child_delay_ns;
     uint64_t num_work; /* the work that its tasks have reported as done since the start, see weir_task_advance() */
     const char *work_unit; /* the unit of num_work; NULL = nothing was reported yet */
+    /* Looks at the threads that run its tasks, at even distances, since the start: how many, and in how many of them a thread
+       slept. 0 looks: there is no permission to read /proc/self/task/TID/syscall, or no task ran for long enough. */
+    uint64_t num_looks;
+    uint64_t num_waits[WEIR_NUM_WAITS];
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {

@@ -199,10 +199,14 @@ static void conclude_slots(experiment *e, const node_view *n, const live_trial *
     full_verdict *v = e->verdict;
     bool waits = v->shown.kind == WEIR_VERDICT_OUTSIDE;
     double slots = round(n->slots), for_cpu = n->cpu + n->delay;
+    const char *waits_for = weir__verdict_waits_for(n);
     const char *verb = waits ? (slots > 1 ? "wait" : "waits") : slots > 1 ? "compute" : "computes";
-    weir__verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s.", n->name, slots,
+    weir__verdict_text(v->sentence, "The slots of %s: its %.0f slot%s %s %.0f %% of the time%s%s.", n->name, slots,
                        slots > 1 ? "s" : "", verb, 100 * n->busy * (waits ? 1 - for_cpu : for_cpu),
-                       waits ? " for something outside weir" : "");
+                       waits ? " for " : "",
+                       !waits      ? ""
+                       : waits_for ? waits_for
+                                   : "something outside weir");
     weir__live_conclude(v, t, has_rivals);
 }
 

@@ -178,6 +178,10 @@ static void view_progress(verdict_view *view, const weir_snapshot *from, const w
         n->cpu = share_in_use(to->stages[i].cpu_ns - from->stages[i].cpu_ns, in_use);
         n->failed = share_in_use(to->stages[i].failed_ns - from->stages[i].failed_ns, in_use);
         n->num_failures = (double)(to->stages[i].num_failures - from->stages[i].num_failures);
+        uint64_t num_waits[WEIR_NUM_WAITS];
+        for (int j = 0; j < WEIR_NUM_WAITS; j++)
+            num_waits[j] = to->stages[i].num_waits[j] - from->stages[i].num_waits[j];
+        weir__verdict_view_waits(n, num_waits);
     }
     const weir_queue_snapshot *before = &from->queues[view->num_queues - 1],
                               *after = &to->queues[view->num_queues - 1];

@@ -478,6 +478,37 @@ static void tell_giants(full_verdict *v, const node_view *n)
             100 * slowest / all);
 }
 
+static const char *const waits[WEIR_NUM_WAITS] = {
+    [WEIR_WAIT_FILE] = "files",
+    [WEIR_WAIT_NETWORK] = "the network",
+    [WEIR_WAIT_PROCESS] = "other processes",
+    [WEIR_WAIT_LOCK] = "locks or other threads",
+    [WEIR_WAIT_SLEEP] = "timers",
+    [WEIR_WAIT_OTHER] = "other system calls",
+};
+
+/* Half of the 95 % interval of a share of n looks is at most 1 / sqrt(n). */
+const char *weir__verdict_waits_for(const node_view *n)
+{
+    for (int i = 0; i < WEIR_WAIT_OTHER; i++)
+        if (n->num_asleep > 0 && n->waits[i] - 1 / sqrt(n->num_asleep) >= MOST)
+            return waits[i];
+    return NULL;
+}
+
+/* "files 80 %, locks or other threads 20 %": what is worth a change. */
+static void tell_sleeps(full_verdict *v, const node_view *n)
+{
+    char text[VERDICT_TEXT_BYTES] = "";
+    for (int i = 0; i < WEIR_NUM_WAITS && n->num_asleep > 0; i++) {
+        size_t used = strlen(text);
+        if (is_worth(n->waits[i]))
+            snprintf(text + used, sizeof text - used, "%s%s %.0f %%", used ? ", " : "", waits[i], 100 * n->waits[i]);
+    }
+    if (*text)
+        weir__verdict_add_evidence(v, "what its tasks wait for, in %.0f looks at them: %s", n->num_asleep, text);
+}
+
 /* Numbers that are the same for a lock and for a slow server: which one it is, an experiment tells. Of a pressure, as much
    as is worth a change, and of a disk only if this process uses one. */
 static void tell_waits(full_verdict *v, const judgement *j, const node_view *n)
@@ -498,6 +529,7 @@ static void tell_waits(full_verdict *v, const judgement *j, const node_view *n)
                                    "for %.0f %% of the time some task of the machine waited for a disk; this process "
                                    "reads and writes %s per second",
                                    100 * s->io_pressure, bytes);
+    tell_sleeps(v, n);
     tell_giants(v, n);
 }
 
@@ -597,6 +629,7 @@ static const char sources[] = "The source %s: it is in use nearly as much.",
                   stages[] = "The slots of %s: they are in use nearly as much.",
                   training[] = "Nothing limits it: finished items wait for your program, as they should.";
 
+static const char waiting[] = "The slots of %s: all of them are busy, mostly with waiting for %s.";
 static const char failing[] = "Items that fail: %.0f %% of the time of the tasks of %s goes into them.";
 
 /* Another resource is in use nearly as much: without the first limit, that one would be reached soon. Or the resource is
@@ -639,6 +672,8 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
                                    r->kind == WEIR_VERDICT_THREADS ? threads_of(named)
                                                                    : named->slots * named->busy * computing(named));
     weir__verdict_settle(v, r->kind, name, r->sentence, fmin(SURE, found->share));
+    if (r->kind == WEIR_VERDICT_OUTSIDE && named && weir__verdict_waits_for(named))
+        weir__verdict_text(v->sentence, waiting, name, weir__verdict_waits_for(named));
     if (r->kind == WEIR_VERDICT_FAILURES && named)
         weir__verdict_text(v->sentence, failing, 100 * named->failed, name);
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)

@@ -84,6 +84,25 @@ static double failed_share(const weir_task_metrics *m)
     return m->busy_ns > 0 && m->failed_ns > 0 ? fmin(1, (double)m->failed_ns / (double)m->busy_ns) : 0;
 }
 
+void weir__verdict_view_waits(node_view *n, const uint64_t num_waits[WEIR_NUM_WAITS])
+{
+    n->num_asleep = 0;
+    for (int i = 0; i < WEIR_NUM_WAITS; i++)
+        n->num_asleep += (double)num_waits[i];
+    for (int i = 0; i < WEIR_NUM_WAITS; i++)
+        n->waits[i] = n->num_asleep > 0 ? (double)num_waits[i] / n->num_asleep : 0;
+}
+
+static void view_waits(node_view *n, const weir_task_metrics *m)
+{
+    const uint64_t num_waits[WEIR_NUM_WAITS] = {
+        [WEIR_WAIT_FILE] = m->num_file_waits,       [WEIR_WAIT_NETWORK] = m->num_network_waits,
+        [WEIR_WAIT_PROCESS] = m->num_process_waits, [WEIR_WAIT_LOCK] = m->num_lock_waits,
+        [WEIR_WAIT_SLEEP] = m->num_sleep_waits,     [WEIR_WAIT_OTHER] = m->num_other_waits,
+    };
+    weir__verdict_view_waits(n, num_waits);
+}
+
 static void view_node(verdict_view *view, const weir_total *total, const weir_totals *steady,
                       const weir_totals *whole)
 {
@@ -113,6 +132,7 @@ static void view_node(verdict_view *view, const weir_total *total, const weir_to
         .times = total->metrics.task.run_times,
     };
     n->held = n->busy + n->thread;
+    view_waits(n, &total->metrics.task);
     const weir_total *pool = n->is_merge || n->is_sink ? NULL : pool_named(steady, total->key.name);
     if (pool)
         view_pool(n, steady, pool);

@@ -29,6 +29,8 @@ typedef struct node_view {
     double cpu, delay, pending;                /* shares of busy time: on a CPU, waiting for one, without a thread */
     double failed;                             /* share of busy time: in tasks that failed */
     double num_failures;
+    double num_asleep;            /* looks that found one of its threads asleep in a task */
+    double waits[WEIR_NUM_WAITS]; /* shares of these: what it slept for */
     double tasks_per_s, time_s, shortest_s;
     const weir_histogram *times;                     /* NULL = not known */
     const char *pool;                                /* NULL = runs nothing, or not known */
@@ -91,11 +93,16 @@ void weir__verdict_view_free(verdict_view *view);
 
 /* The node that puts into a queue of this name; -1 = not known. */
 int weir__verdict_find_putter(const verdict_view *view, const char *queue);
+/* Sets what the node's tasks sleep for. */
+void weir__verdict_view_waits(node_view *node, const uint64_t num_waits[WEIR_NUM_WAITS]);
 /* How long those that take from the queue wait for an item. */
 void weir__verdict_view_takers(const verdict_view *view, queue_view *queue);
 
 /* What the node is as a limit: its source, its slots that compute, or what they wait for. */
 weir_verdict_kind weir__verdict_kind_of(const node_view *node);
+
+/* What its tasks wait for most of the time in which they sleep: "files", for a sentence. NULL = not known, or several. */
+const char *weir__verdict_waits_for(const node_view *node);
 
 /* The share of the time in which more of this node could bring more; -1 = it does not work. */
 double weir__verdict_use(const verdict_view *view, size_t node);
