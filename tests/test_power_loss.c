@@ -437,11 +437,14 @@ static int count_syncs_until_named(const char *name)
     return -1;
 }
 
-TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
+/* With another writer of the same file beside them, the runs end while the database stays open. */
+static void lose_power(bool is_shared)
 {
     const char *wanted = getenv("WEIR_POWER_LOSSES");
     int num_losses = wanted ? atoi(wanted) : 100;
     char folder[5000], path[6000], command[6000];
+    memset(power.names, 0, sizeof power.names);
+    power.num_events = power.num_files = 0;
     power.events = calloc(MAX_EVENTS, sizeof *power.events);
     real_vfs = sqlite3_vfs_find(NULL);
     own_vfs = *real_vfs;
@@ -449,8 +452,10 @@ TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
     own_vfs.xOpen = open_watched;
     assert_int_equal(sqlite3_vfs_register(&own_vfs, 1), SQLITE_OK);
     power.is_on = true;
+    weir_sqlite_writer *beside = is_shared ? open_writer(in_folder("r.db"), NULL) : NULL;
     record_all();
     power.is_on = false;
+    assert_int_equal(weir_sqlite_close(beside, NULL), WEIR_OK);
     assert_int_equal(count_syncs_until_named("r.db"), 1);
     int64_t most = 0, fewest = INT64_MAX;
     snprintf(folder, sizeof folder, "%s", in_folder("disk"));
@@ -475,6 +480,16 @@ TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
         free(power.events[i].bytes);
     free(power.events);
     sqlite3_vfs_unregister(&own_vfs);
+}
+
+TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
+{
+    lose_power(false);
+}
+
+TEST_CASE(after_a_power_loss_runs_that_ended_are_whole_while_another_writer_goes_on)
+{
+    lose_power(true);
 }
 
 TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -3,8 +3,10 @@
 #include "stats/schema/schema.h"
 #include "tests/stats_fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -1023,6 +1025,237 @@ TEST_CASE(a_run_that_starts_on_a_full_disk_is_there_when_it_is_freed)
     assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 2);
     assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats JOIN run USING (run_id) WHERE ended IS NULL"),
                      3);
+}
+
+/* -- several writers of one file */
+
+/* Threads of this process with that name. */
+static int count_threads(const char *name)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (struct dirent *task; (task = readdir(tasks));) {
+        char path[300], found[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(found, sizeof found, file))
+            found[strcspn(found, "\n")] = '\0';
+        if (file)
+            fclose(file);
+        count += strcmp(found, name) == 0;
+    }
+    closedir(tasks);
+    return count;
+}
+
+/* Waits for threads that have been joined, but which the kernel still shows. */
+static void await_threads(int count)
+{
+    while (count_threads("weir/database") != count)
+        sched_yield();
+}
+
+static int64_t count_laps_of(const char *path, int64_t run_id)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM task_stats WHERE run_id = %" PRId64, run_id);
+    return query_int(path, sql);
+}
+
+TEST_CASE(writers_of_one_file_share_a_thread_and_each_run_is_whole_when_its_writer_is_closed)
+{
+    enum { WRITERS = 4 };
+    const char *path = in_folder("a.db"), *link = in_folder("link.db");
+    weir_sqlite_writer *writers[WRITERS];
+    int64_t run_ids[WRITERS];
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = open_writer(i == 2 ? link : path, NULL);
+        run_ids[i] = weir_sqlite_run_id(writers[i]);
+        if (i == 0)
+            assert_int_equal(symlink(path, link), 0);
+        observe_start(weir_sqlite_observer(writers[i]));
+    }
+    await_threads(1);
+    weir_sqlite_writer *other = open_writer(in_folder("other.db"), NULL);
+    await_threads(2);
+    close_writer(other);
+    for (int lap = 0; lap < 100; lap++)
+        for (int i = 0; i < WRITERS; i++)
+            if (lap <= 10 * i)
+                observe_lap(weir_sqlite_observer(writers[i]), lap, 4);
+    static const int order[WRITERS] = { 1, 3, 0, 2 };
+    for (int i = 0; i < WRITERS; i++) {
+        int writer = order[i];
+        observe_end(weir_sqlite_observer(writers[writer]), WEIR_OK);
+        close_writer(writers[writer]);
+        assert_int_equal(count_laps_of(path, run_ids[writer]), 10 * writer + 1);
+        assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE ended IS NOT NULL"), i + 1);
+        await_threads(i < WRITERS - 1);
+    }
+    assert_int_equal(query_int(path, "SELECT count(DISTINCT run_id) FROM run WHERE entries_lost = 0"), WRITERS);
+}
+
+TEST_CASE(a_transaction_has_the_entries_of_all_writers_of_the_file)
+{
+    const weir_sqlite_options rarely = { .flush_interval_ns = 3600 * WEIR_SECOND };
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *one = open_writer(path, &rarely), *two = open_writer(path, &rarely);
+    observe_lap(weir_sqlite_observer(one), 0, 4);
+    observe_lap(weir_sqlite_observer(two), 0, 4);
+    assert_int_equal(count_laps_of(path, weir_sqlite_run_id(two)), 0);
+    assert_int_equal(weir_sqlite_flush(one, NULL), WEIR_OK);
+    assert_int_equal(count_laps_of(path, weir_sqlite_run_id(two)), 1);
+    close_writer(one);
+    close_writer(two);
+}
+
+static void flush_several_and_die(const char *path)
+{
+    const weir_sqlite_options rarely = { .flush_interval_ns = 3600 * WEIR_SECOND };
+    weir_sqlite_writer *writers[3];
+    for (int i = 0; i < 3; i++) {
+        writers[i] = open_in_child(path, &rarely);
+        observe_start(weir_sqlite_observer(writers[i]));
+        for (int lap = 0; lap < 100 * (i + 1); lap++)
+            observe_lap(weir_sqlite_observer(writers[i]), lap, 4);
+    }
+    for (int i = 0; i < 3; i++)
+        CHILD_ASSERT(weir_sqlite_flush(writers[i], NULL) == WEIR_OK);
+    observe_lap(weir_sqlite_observer(writers[0]), 100, 4); /* not flushed */
+    raise(SIGKILL);
+}
+
+TEST_CASE(what_several_writers_have_flushed_survives_kill_9)
+{
+    const char *path = in_folder("a.db");
+    int result = in_child(flush_several_and_die, path);
+    assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
+    char *counts =
+        query_text(path, "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM task_stats JOIN run USING "
+                         "(run_id) WHERE ended IS NULL GROUP BY run_id ORDER BY n)");
+    assert_string_equal(counts, "100,200,300");
+    free(counts);
+    char *check = query_text(path, "PRAGMA integrity_check");
+    assert_string_equal(check, "ok");
+    free(check);
+}
+
+static void fill_the_disk_with_two(const char *path)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    weir_log_set_level(WEIR_LOG_ERROR);
+    weir_log_set_function(count_error_lines, NULL);
+    weir_sqlite_writer *writers[2];
+    for (int i = 0; i < 2; i++) {
+        writers[i] = open_in_child(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
+        observe_start(weir_sqlite_observer(writers[i]));
+    }
+    limit_files(400 * 1024);
+    for (int lap = 0; lap < 2000; lap++)
+        for (int i = 0; i < 2; i++)
+            observe_lap(weir_sqlite_observer(writers[i]), lap, 4);
+    for (int i = 0; i < 2; i++) {
+        weir_error error = { 0 };
+        observe_end(weir_sqlite_observer(writers[i]), WEIR_OK);
+        CHILD_ASSERT(weir_sqlite_close(writers[i], &error) == WEIR_EIO);
+        CHILD_ASSERT(strstr(error.message, "of 8005 entries could not be written"));
+    }
+}
+
+TEST_CASE(a_full_disk_is_reported_to_each_writer_of_the_file)
+{
+    const char *path = in_folder("a.db");
+    assert_int_equal(in_child(fill_the_disk_with_two, path), 0);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE ended = 1100 AND entries_lost > 0"), 2);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE entries_lost + (SELECT count(*) FROM task_stats "
+                                     "WHERE run_id = run.run_id) + (SELECT count(*) FROM queue_stats "
+                                     "WHERE run_id = run.run_id) = 8000"),
+                     2);
+}
+
+TEST_CASE(a_writer_that_gives_up_costs_the_others_nothing)
+{
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *hasty = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 50 * WEIR_MILLISECOND });
+    weir_sqlite_writer *patient = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 60 * WEIR_SECOND });
+    sqlite3 *other = connect_to(path);
+    run_sql(other, "BEGIN EXCLUSIVE");
+    observe_lap(weir_sqlite_observer(hasty), 0, 4);
+    observe_lap(weir_sqlite_observer(patient), 0, 4);
+    weir_log_set_function(count_error_lines, NULL);
+    weir_error error = { 0 };
+    assert_int_equal(weir_sqlite_close(hasty, &error), WEIR_EBUSY);
+    assert_non_null(strstr(error.message, "4 of 4 entries"));
+    assert_refused(path, WEIR_EBUSY, "locked"); /* nor does one that may not join */
+    weir_log_set_function(NULL, NULL);
+    run_sql(other, "COMMIT");
+    sqlite3_close(other);
+    close_writer(patient);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 1);
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define IS_THREAD_SANITIZER true
+#elif defined(__has_feature)
+#define IS_THREAD_SANITIZER __has_feature(thread_sanitizer)
+#else
+#define IS_THREAD_SANITIZER false
+#endif
+
+static weir_sqlite_writer *of_the_parent;
+
+static void use_what_is_of_the_parent(const char *path)
+{
+    weir_error error = { 0 };
+    CHILD_ASSERT(weir_sqlite_flush(of_the_parent, &error) == WEIR_EFORKED);
+    CHILD_ASSERT(strstr(error.message, "open one after fork()"));
+    CHILD_ASSERT(weir_sqlite_run_id(of_the_parent) == 0);
+    CHILD_ASSERT(weir_sqlite_close(of_the_parent, &error) == WEIR_EFORKED);
+    if (IS_THREAD_SANITIZER)
+        return; /* which ends a child that starts a thread */
+    weir_sqlite_writer *own = open_in_child(path, NULL);
+    observe_lap(weir_sqlite_observer(own), 0, 4);
+    CHILD_ASSERT(weir_sqlite_close(own, NULL) == WEIR_OK);
+}
+
+TEST_CASE(a_writer_stays_with_the_process_that_has_opened_it)
+{
+    const char *path = in_folder("a.db"), *other = in_folder("b.db");
+    of_the_parent = open_writer(path, NULL);
+    observe_lap(weir_sqlite_observer(of_the_parent), 0, 4);
+    assert_int_equal(in_child(use_what_is_of_the_parent, other), 0);
+    close_writer(of_the_parent);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 1);
+    if (!IS_THREAD_SANITIZER)
+        assert_int_equal(query_int(other, "SELECT count(*) FROM task_stats"), 1);
+}
+
+static void *record_one_run(void *path)
+{
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .buffer_entries = 16 });
+    weir_observer observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_end(observer, WEIR_OK);
+    close_writer(writer);
+    return NULL;
+}
+
+TEST_CASE(writers_that_open_and_close_at_the_same_time_all_work)
+{
+    enum { THREADS = 6, ROUNDS = 20 };
+    char *path = strdup(in_folder("a.db"));
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, record_one_run, path), 0);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+    }
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE ended = 1100 AND entries_lost = 0"),
+                     THREADS * ROUNDS);
+    await_threads(0);
+    free(path);
 }
 
 TEST_CASE(closing_nothing_is_fine)

@@ -100,15 +100,15 @@ int weir__insert_ensure_run(weir_insert *rows, weir_run *run)
     if (run->run_id)
         return SQLITE_OK;
     binder b = bind_to(rows, WEIR_INSERT_NEW_RUN);
-    bind_column_text(&b, rows->identity->node_id);
-    bind_int(&b, rows->identity->rank);
+    bind_column_text(&b, run->identity->node_id);
+    bind_int(&b, run->identity->rank);
     bind_int(&b, getpid());
     bind_seconds(&b, unix_clock_ns());
-    bind_column_text(&b, rows->identity->command);
+    bind_column_text(&b, run->identity->command);
     bind_column_text(&b, weir_version());
-    bind_column_text(&b, rows->identity->machine);
-    bind_int(&b, rows->identity->world);
-    bind_column_text(&b, rows->identity->job);
+    bind_column_text(&b, run->identity->machine);
+    bind_int(&b, run->identity->world);
+    bind_column_text(&b, run->identity->job);
     int code = execute_insert(&b);
     if (code == SQLITE_OK)
         run->run_id = sqlite3_last_insert_rowid(rows->db);
@@ -261,10 +261,9 @@ int weir__insert_insert(weir_insert *rows, const weir_record_entry *entry)
     return insert_record(rows, &record);
 }
 
-int weir__insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity)
+int weir__insert_prepare(weir_insert *rows, sqlite3 *db)
 {
     rows->db = db;
-    rows->identity = identity;
     int code = SQLITE_OK;
     for (int i = 0; i < WEIR_INSERT_STATEMENTS && code == SQLITE_OK; i++)
         code = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT, &rows->statements[i], NULL);

@@ -23,15 +23,17 @@ typedef struct weir_run_identity {
 
 /* One run that a writer records. */
 typedef struct weir_run {
-    struct weir_run *next; /* the run before it; immutable */
+    /* immutable */
+    struct weir_run *next;             /* the run before it */
+    const weir_run_identity *identity; /* the writer's */
 
-    /* writer thread only */
+    /* the store's thread only */
     int64_t run_id;        /* 0 = no row yet */
     bool committed;        /* the row is committed */
     int64_t lost_to_write; /* lost entries, to be written to the row with the next commit */
     int64_t written_lost;  /* lost entries that the row has */
 
-    /* guarded by the writer's lock */
+    /* guarded by the store's lock */
     int64_t visible_id; /* run_id once it is committed */
     int64_t lost;       /* entries lost */
 } weir_run;
@@ -63,7 +65,6 @@ typedef struct weir_lap_insert {
 /* All-zero is empty. One thread at a time. */
 typedef struct weir_insert {
     sqlite3 *db;
-    const weir_run_identity *identity;
     sqlite3_stmt *statements[WEIR_INSERT_STATEMENTS];
     sqlite3_stmt *records[WEIR_RECORD_CONTENT]; /* of the kinds that are inserted as they are read */
     weir_lap_insert laps[WEIR_NUM_SUBJECTS];
@@ -73,7 +74,7 @@ typedef struct weir_insert {
 /* Every function returns a SQLITE_ code; SQLITE_OK is success. */
 
 /* Prepares all statements; call weir__insert_finalize() even on failure. */
-int weir__insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity);
+int weir__insert_prepare(weir_insert *rows, sqlite3 *db);
 void weir__insert_finalize(weir_insert *rows);
 
 /* Runs a statement that has no parameters. */

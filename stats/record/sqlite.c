@@ -17,7 +17,6 @@ static const int64_t longest_wait_ns = 365 * 24 * 3600 * WEIR_SECOND;
 
 enum {
     DEFAULT_BUFFER_ENTRIES = 4096,
-    OPEN_RETRY_MS = 20,
 };
 
 static int64_t span_or_default(int64_t span_ns, int64_t default_ns)
@@ -42,14 +41,13 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
 /* Allocates everything that only needs memory. */
 static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir_sqlite_options *options)
 {
-    writer->path = strdup(path);
     writer->path_text = weir__path_for_message(path);
     writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir__host_name();
     writer->identity.command = weir__command_line(options->command);
     writer->identity.machine = weir__machine_text();
     writer->identity.job = strdup(options->job ? options->job : "");
-    return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&
-           writer->identity.job && weir__buffer_add_run_locked(writer); /* no other thread exists yet */
+    return writer->identity.node_id && writer->identity.command && writer->identity.machine && writer->identity.job &&
+           weir__buffer_add_run_locked(writer); /* no other thread exists yet */
 }
 
 static void free_memory(weir_sqlite_writer *writer)
@@ -68,68 +66,72 @@ static void free_memory(weir_sqlite_writer *writer)
     free(writer->identity.node_id);
     free(writer->identity.machine);
     free(writer->identity.job);
-    free(writer->path);
     free(writer);
 }
 
-/* The first run gets its row here: this tests that the database is writable, and gives the run its id. */
-static int insert_first_run(weir_sqlite_writer *writer)
+/* Leaves the store when the rest is written, or dropped after `patience_ns` of failures. Returns SQLite's code of the last sync. */
+static int leave_store(weir_sqlite_writer *writer, int64_t patience_ns)
 {
-    int code = weir__transaction_write(&writer->rows, NULL, writer->runs);
-    writer->runs->visible_id = writer->runs->run_id;
-    return code;
+    weir_store *store = writer->store;
+    uv_mutex_lock(&store->lock);
+    writer->closing = true;
+    writer->close_deadline_ns = weir_clock_ns() + patience_ns;
+    if (store->retry_at_ns)
+        store->retry_at_ns = weir_clock_ns(); /* immediately */
+    uv_cond_signal(&store->wake);
+    while (!writer->is_closed)
+        uv_cond_wait(&store->settled, &store->lock);
+    uv_mutex_unlock(&store->lock);
+    return weir__store_leave(store);
 }
 
-static int open_writer_database(weir_sqlite_writer *writer, weir_error *error)
+/* Until the row of the first run is written: this tests that the database is writable, and gives the run its id. It is
+   tried once, and while the database is locked, until the deadline. Returns what keeps it from that. */
+static weir_problem await_first_row_locked(weir_sqlite_writer *writer, int64_t deadline_ns)
 {
-    int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
-    int status = weir__database_open_writer(writer->path, deadline_ns, &writer->db, error);
-    if (status != WEIR_OK)
-        return status;
-    sqlite3_wal_hook(writer->db, weir__writer_checkpoint, writer);
-    int code = weir__insert_prepare(&writer->rows, writer->db, &writer->identity);
-    if (code == SQLITE_OK)
-        code = insert_first_run(writer);
-    while ((code & 0xff) == SQLITE_BUSY && weir_clock_ns() < deadline_ns) {
-        uv_sleep(OPEN_RETRY_MS); /* a lock has no notification */
-        code = insert_first_run(writer);
+    weir_store *store = writer->store;
+    while (!writer->was_tried)
+        uv_cond_wait(&store->settled, &store->lock);
+    while (writer->runs->visible_id == 0) {
+        int64_t left_ns = deadline_ns - weir_clock_ns();
+        bool is_tried_again = store->problem.code == SQLITE_OK || (store->problem.code & 0xff) == SQLITE_BUSY;
+        if (!is_tried_again || left_ns <= 0)
+            return store->problem.code ? store->problem : (weir_problem){ SQLITE_BUSY, "it is too slow" };
+        uv_cond_timedwait(&store->settled, &store->lock, (uint64_t)left_ns);
     }
-    if (code == SQLITE_OK)
+    return (weir_problem){ SQLITE_OK, "" };
+}
+
+/* On failure the store has been left. */
+static int enter_store(weir_sqlite_writer *writer, int64_t deadline_ns, weir_error *error)
+{
+    weir_store *store = writer->store;
+    uv_mutex_lock(&store->lock);
+    writer->next = store->writers;
+    store->writers = writer;
+    if (store->retry_at_ns)
+        store->retry_at_ns = weir_clock_ns();
+    uv_cond_signal(&store->wake);
+    weir_problem problem = await_first_row_locked(writer, deadline_ns);
+    uv_mutex_unlock(&store->lock);
+    if (problem.code == SQLITE_OK)
         return WEIR_OK;
-    return weir__database_error(error, writer->db, code, "cannot write to", writer->path);
+    leave_store(writer, 0);
+    return weir_error_set(error, weir__database_status(problem.code), problem.code,
+                          "cannot write to database %s: %s%s", writer->path_text.text, problem.text,
+                          weir__database_hint(problem.code));
 }
 
-static void close_writer_database(weir_sqlite_writer *writer)
+static bool is_of_parent(const weir_sqlite_writer *writer)
 {
-    weir__insert_finalize(&writer->rows);
-    weir__database_close(writer->db);
+    return writer->store->fork_number != weir__store_fork_number();
 }
 
-static int make_lock(weir_sqlite_writer *writer)
+static int report_fork(const weir_sqlite_writer *writer, weir_error *error)
 {
-    int code = uv_mutex_init(&writer->lock);
-    if (code != 0)
-        return code;
-    code = uv_cond_init(&writer->wake);
-    if (code != 0)
-        goto fail_wake;
-    code = uv_cond_init(&writer->settled);
-    if (code != 0)
-        goto fail_settled;
-    return 0;
-
-fail_settled:
-    uv_cond_destroy(&writer->wake);
-fail_wake:
-    uv_mutex_destroy(&writer->lock);
-    return code;
-}
-
-static void destroy_lock(weir_sqlite_writer *writer)
-{
-    uv_cond_destroy(&writer->settled);
-    uv_cond_destroy(&writer->wake);
-    uv_mutex_destroy(&writer->lock);
+    return weir_error_set(error, WEIR_EFORKED, 0,
+                          "database %s: its writer belongs to the parent process: open one after fork()",
+                          writer->path_text.text);
 }
 
 int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, size_t given_size,
@@ -139,7 +141,7 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_sqlite_options options;
     *result = NULL;
-    int code, status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_options", error);
+    int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_options", error);
     if (status != WEIR_OK)
         return status;
     if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0)
@@ -150,31 +152,20 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     if (!writer)
         return weir_error_set(error, status, 0, "out of memory");
     set_options(writer, &options);
-    if (!set_strings(writer, path ? path : "", &options)) {
+    if (!set_strings(writer, path, &options)) {
         weir_error_set(error, status, 0, "out of memory");
-        goto fail_memory;
+        goto fail;
     }
-    code = make_lock(writer);
-    if (code != 0) {
-        status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
-        goto fail_memory;
-    }
-    status = open_writer_database(writer, error);
+    int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
+    status = weir__store_join(path, deadline_ns, &writer->store, error);
+    if (status == WEIR_OK)
+        status = enter_store(writer, deadline_ns, error);
     if (status != WEIR_OK)
-        goto fail_database;
-    code = weir__writer_start(writer);
-    if (code != 0) {
-        status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the writer's thread: %s", uv_strerror(code));
-        weir__insert_remove_run(&writer->rows, writer->runs);
-        goto fail_database;
-    }
+        goto fail;
     *result = writer;
     return WEIR_OK;
 
-fail_database:
-    close_writer_database(writer);
-    destroy_lock(writer);
-fail_memory:
+fail:
     free_memory(writer);
     return status;
 }
@@ -192,6 +183,8 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
     enum { MAX_CHOSEN = 1 << 16 };
     weir_sqlite_items options;
     *hook = (weir_task_hook){ 0 };
+    if (is_of_parent(writer))
+        return report_fork(writer, error);
     int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_items", error);
     if (status != WEIR_OK)
         return status;
@@ -200,24 +193,24 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
     weir_item_sampler *items = weir__item_sampler_new(writer, &options);
     if (!items)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     items->next = writer->items;
     writer->items = items;
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
     *hook = (weir_task_hook){ .self = items, .end = weir__item_sampler_end };
     return WEIR_OK;
 }
 
 int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
 {
-    if (!writer)
+    if (!writer || is_of_parent(writer))
         return 0;
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     weir_run *run = writer->runs;
     if (run->visible_id == 0)
         weir__buffer_flush_locked(writer);
     int64_t run_id = run->visible_id;
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
     return run_id;
 }
 
@@ -225,11 +218,13 @@ int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
 {
     if (!writer)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    uv_mutex_lock(&writer->lock);
+    if (is_of_parent(writer))
+        return report_fork(writer, error);
+    uv_mutex_lock(&writer->store->lock);
     bool done = weir__buffer_flush_locked(writer);
-    weir_problem found = writer->problem;
+    weir_problem found = writer->store->problem;
     uint32_t buffered = writer->buffered;
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
     if (done)
         return WEIR_OK;
     int status = found.code ? weir__database_status(found.code) : WEIR_ETIMEDOUT;
@@ -245,13 +240,13 @@ static int report_missing_file(const weir_sqlite_writer *writer, weir_error *err
     return weir_error_set(error, weir__database_status(code), code,
                           "database %s: %s: %" PRId64 " of %" PRIu64
                           " entries could not be written, and the others are in the file that was there before%s",
-                          writer->path_text.text, weir__database_text(writer->db, code), writer->num_lost,
-                          writer->num_seen, weir__database_hint(code));
+                          writer->path_text.text, weir__database_text(NULL, code), writer->num_lost, writer->num_seen,
+                          weir__database_hint(code));
 }
 
 static int report_losses(const weir_sqlite_writer *writer, weir_error *error)
 {
-    if (writer->num_seen > 0 && weir__transaction_check_file(writer->db) != SQLITE_OK)
+    if (writer->file_code != SQLITE_OK)
         return report_missing_file(writer, error);
     if (writer->num_lost == 0)
         return WEIR_OK;
@@ -266,13 +261,15 @@ int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
 {
     if (!writer)
         return WEIR_OK;
-    weir__writer_stop(writer);
-    assert(!writer->first && !writer->batch && writer->buffered == 0);
-    if (writer->num_seen == 0)
-        weir__insert_remove_run(&writer->rows, writer->runs); /* no pipeline has run */
+    if (is_of_parent(writer))
+        return report_fork(writer, error);
+    int code = leave_store(writer, writer->retry_limit_ns);
+    assert(!writer->first && !writer->batch.entries && writer->buffered == 0);
     int status = report_losses(writer, error);
-    close_writer_database(writer);
-    destroy_lock(writer);
+    if (status == WEIR_OK && code != SQLITE_OK)
+        status = weir_error_set(error, weir__database_status(code), code,
+                                "database %s: %s: the last entries may not survive a power failure",
+                                writer->path_text.text, weir__database_text(NULL, code));
     free_memory(writer);
     return status;
 }

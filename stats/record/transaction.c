@@ -57,7 +57,7 @@ int weir__transaction_check_file(sqlite3 *db)
     return code == SQLITE_OK && moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
 }
 
-int weir__transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs)
+int weir__transaction_write(weir_insert *rows, weir_transaction_part *parts)
 {
     int code = weir__transaction_check_file(rows->db);
     if (code == SQLITE_OK)
@@ -65,13 +65,16 @@ int weir__transaction_write(weir_insert *rows, weir_record_entry *entries, weir_
     if (code != SQLITE_OK)
         return code;
 
-    code = insert_entries(rows, entries);
-    if (code == SQLITE_OK)
-        code = insert_runs(rows, runs);
+    for (weir_transaction_part *part = parts; part && code == SQLITE_OK; part = part->next) {
+        code = insert_entries(rows, part->entries);
+        if (code == SQLITE_OK)
+            code = insert_runs(rows, part->runs);
+    }
     if (code == SQLITE_OK)
         code = weir__insert_run(rows, WEIR_INSERT_COMMIT);
     if (code != SQLITE_OK && !sqlite3_get_autocommit(rows->db)) /* some errors roll back automatically */
         weir__insert_run(rows, WEIR_INSERT_ROLLBACK);
-    settle_runs(runs, code == SQLITE_OK);
+    for (weir_transaction_part *part = parts; part; part = part->next)
+        settle_runs(part->runs, code == SQLITE_OK);
     return code;
 }

@@ -1,6 +1,6 @@
 /*
- * The writer: a bounded buffer between the observer calls (writer_buffer.c) and a thread that owns the database
- * (writer.c); sqlite.c opens and closes both.
+ * The writer of one pipeline at a time: a bounded buffer between the observer calls (writer_buffer.c) and the thread of
+ * the store (store.h), which writes what all writers of the same file have; sqlite.c opens and closes writers.
  *
  * An entry goes  buffer -> batch -> settled.  The thread sleeps until a flush is due, moves up to a batch of entries
  * out of the buffer, and writes them in one transaction, without the lock. If that fails, the batch is kept and
@@ -11,7 +11,7 @@
  * waited as long for the rest. A row that the database refuses permanently is dropped alone. Dropped entries are
  * counted per run. The start and the end of a run are always accepted.
  *
- * One lock. Nothing that blocks or calls back is called with it held, except malloc and free.
+ * One lock: the store's. Nothing that blocks or calls back is called with it held, except malloc and free.
  */
 #ifndef STATS_RECORD_WRITER_H
 #define STATS_RECORD_WRITER_H
@@ -25,31 +25,23 @@
 
 #include "stats/record/insert.h"
 #include "stats/record/record.h"
-#include "stats/schema/database_path.h"
-
-/* The last error of the database. */
-typedef struct weir_problem {
-    int code; /* SQLITE_OK = none */
-    char text[200];
-} weir_problem;
+#include "stats/record/store.h"
+#include "stats/record/transaction.h"
 
 struct weir_sqlite_writer {
     /* immutable after open */
     weir_record_taker taker;
-    char *path;
+    weir_store *store;
     weir_path_text path_text; /* for messages */
     uint32_t capacity;
     uint32_t flush_at; /* number of entries that triggers a transaction */
     int64_t flush_interval_ns;
     int64_t retry_limit_ns;
     weir_run_identity identity;
-    uv_thread_t thread;
-    uv_mutex_t lock;
-    uv_cond_t wake; /* the first entry or the flush_at-th arrived, or a flush was requested, or closing; with lock */
-    uv_cond_t settled; /* num_settled has increased; with lock */
 
-    /* guarded by lock */
-    weir_record_entry *first; /* the buffer */
+    /* guarded by the store's lock */
+    struct weir_sqlite_writer *next; /* of the store */
+    weir_record_entry *first;        /* the buffer */
     weir_record_entry **end;
     uint32_t in_buffer;
     uint32_t buffered;               /* in_buffer and the batch */
@@ -64,20 +56,15 @@ struct weir_sqlite_writer {
     int64_t num_lost;                /* of all runs */
     bool losses_unwritten;           /* some run's row lacks its number of lost entries */
     bool wait_timed_out; /* the buffer was full for retry_limit_ns: calls do not wait again until there is room */
+    bool was_tried;      /* a transaction with the row of its first run has ended, in whatever way */
     bool closing;
+    bool is_closed; /* all of it is written or dropped, and the thread does not know it any more */
     int64_t close_deadline_ns;
-    weir_problem problem;     /* the current problem */
     weir_problem loss_reason; /* why the last entry was dropped */
-    int64_t retry_at_ns;      /* when the batch is retried; 0 = no problem */
+    int file_code;            /* once closed: SQLITE_READONLY_DBMOVED if the file is not at its path any more */
 
-    /* writer thread only (before it starts: open; after it has ended: close) */
-    sqlite3 *db;
-    weir_insert rows;
-    weir_record_entry *batch;
-    int64_t delay_ns;
-    int64_t outage_since_ns; /* 0 = none */
-    bool outage_told;
-    int wait_at_pages; /* of the log: then it waits for the readers, to begin the log again */
+    /* the store's thread only */
+    weir_transaction_part batch;
 };
 
 /* writer_buffer.c */
@@ -101,18 +88,5 @@ void weir__buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, i
 
 /* Waits until all accepted entries are settled; false if the retry limit passed first. */
 bool weir__buffer_flush_locked(weir_sqlite_writer *writer);
-
-/* writer.c */
-
-/* SQLite's hook after each commit. Moves what the log (-wal) holds into the database, as SQLite's own hook does, every 1,000
-   pages. Readers that follow each other without a gap keep the log from being begun again: at twice as many, waits for
-   them, as long as for any lock, and if that is not enough, at twice as many again. */
-int weir__writer_checkpoint(void *writer, sqlite3 *db, const char *name, int num_pages);
-
-/* Starts the thread; returns a UV_ code, 0 is success. */
-int weir__writer_start(weir_sqlite_writer *writer);
-
-/* Lets the thread write the rest, and joins it. Afterwards nothing is buffered. */
-void weir__writer_stop(weir_sqlite_writer *writer);
 
 #endif

@@ -13,6 +13,7 @@ weir_run *weir__buffer_add_run_locked(weir_sqlite_writer *writer)
     weir_run *run = calloc(1, sizeof *run);
     if (!run)
         return NULL;
+    run->identity = &writer->identity;
     run->next = writer->runs;
     writer->runs = run;
     return run;
@@ -35,14 +36,14 @@ static bool wait_until_locked(weir_sqlite_writer *writer, uv_cond_t *condition, 
     int64_t left_ns = deadline_ns - weir_clock_ns();
     if (left_ns <= 0)
         return false;
-    uv_cond_timedwait(condition, &writer->lock, (uint64_t)left_ns);
+    uv_cond_timedwait(condition, &writer->store->lock, (uint64_t)left_ns);
     return true;
 }
 
 static void want_flush_locked(weir_sqlite_writer *writer)
 {
     writer->flush_to = writer->num_taken;
-    uv_cond_signal(&writer->wake);
+    uv_cond_signal(&writer->store->wake);
 }
 
 bool weir__buffer_flush_locked(weir_sqlite_writer *writer)
@@ -51,7 +52,7 @@ bool weir__buffer_flush_locked(weir_sqlite_writer *writer)
     uint64_t wanted = writer->num_taken;
     want_flush_locked(writer);
     while (writer->num_settled < wanted)
-        if (!wait_until_locked(writer, &writer->settled, deadline_ns))
+        if (!wait_until_locked(writer, &writer->store->settled, deadline_ns))
             return false;
     return true;
 }
@@ -61,7 +62,7 @@ static bool make_room_locked(weir_sqlite_writer *writer)
     int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
     while (writer->buffered >= writer->capacity && !writer->wait_timed_out) {
         want_flush_locked(writer);
-        if (!wait_until_locked(writer, &writer->settled, deadline_ns))
+        if (!wait_until_locked(writer, &writer->store->settled, deadline_ns))
             writer->wait_timed_out = true;
     }
     return writer->buffered < writer->capacity;
@@ -77,7 +78,7 @@ static void append_locked(weir_sqlite_writer *writer, weir_record_entry *entry)
     writer->buffered++;
     writer->num_taken++;
     if (writer->in_buffer == 1 || writer->in_buffer == writer->flush_at)
-        uv_cond_signal(&writer->wake);
+        uv_cond_signal(&writer->store->wake);
 }
 
 /* True if the entry was accepted; otherwise *reason says why not. */
@@ -90,8 +91,8 @@ static bool take_locked(weir_sqlite_writer *writer, weir_record_entry *entry, we
     }
     if (!entry)
         *reason = (weir_problem){ SQLITE_NOMEM, "out of memory" };
-    else if (writer->problem.code != SQLITE_OK)
-        *reason = writer->problem;
+    else if (writer->store->problem.code != SQLITE_OK)
+        *reason = writer->store->problem;
     else
         *reason = (weir_problem){ SQLITE_IOERR, "too slow" };
     weir__buffer_count_lost_locked(writer, writer->runs, 1, reason);
@@ -102,10 +103,10 @@ static bool take_locked(weir_sqlite_writer *writer, weir_record_entry *entry, we
 static void take_entry(weir_sqlite_writer *writer, weir_record_entry *entry)
 {
     weir_problem reason;
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     bool known = writer->wait_timed_out;
     bool taken = take_locked(writer, entry, &reason);
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
 
     if (taken)
         return;
@@ -119,14 +120,14 @@ void weir__buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry)
 {
     static const weir_problem full = { SQLITE_FULL, "items came faster than they could be written" };
     static const weir_problem no_memory = { SQLITE_NOMEM, "out of memory" };
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     writer->num_seen++;
     bool taken = entry && writer->buffered < writer->capacity;
     if (taken)
         append_locked(writer, entry);
     else
         weir__buffer_count_lost_locked(writer, writer->runs, 1, entry ? &full : &no_memory);
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
     if (!taken)
         free(entry);
 }
@@ -135,9 +136,9 @@ void weir__buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry)
    does not change. */
 static void flush_items(weir_sqlite_writer *writer, const char *stage)
 {
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     weir_item_sampler *items = writer->items;
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
     for (; items; items = items->next)
         weir__item_sampler_flush(items, stage);
 }
@@ -145,10 +146,10 @@ static void flush_items(weir_sqlite_writer *writer, const char *stage)
 static int buffer_attach(void *self, weir_error *error)
 {
     weir_sqlite_writer *writer = self;
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     bool in_use = writer->attached;
     writer->attached = true;
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
     if (in_use)
         return weir_error_set(error, WEIR_EBUSY, 0, "database %s: its writer already records another pipeline",
                               writer->path_text.text);
@@ -158,19 +159,19 @@ static int buffer_attach(void *self, weir_error *error)
 static void buffer_detach(void *self)
 {
     weir_sqlite_writer *writer = self;
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     writer->attached = false;
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
 }
 
 /* The first run has its row since open. Without memory for another run, its entries go to the previous one. */
 static void begin_next_run(weir_sqlite_writer *writer)
 {
-    uv_mutex_lock(&writer->lock);
+    uv_mutex_lock(&writer->store->lock);
     if (writer->run_started)
         weir__buffer_add_run_locked(writer);
     writer->run_started = true;
-    uv_mutex_unlock(&writer->lock);
+    uv_mutex_unlock(&writer->store->lock);
 }
 
 void weir__buffer_take_record(void *self, const weir_record *record)
@@ -185,9 +186,9 @@ void weir__buffer_take_record(void *self, const weir_record *record)
     if (record->kind == WEIR_RECORD_TASK || record->kind == WEIR_RECORD_FLOW)
         flush_items(writer, record->lap.name);
     if (ends) {
-        uv_mutex_lock(&writer->lock);
+        uv_mutex_lock(&writer->store->lock);
         want_flush_locked(writer);
-        uv_mutex_unlock(&writer->lock);
+        uv_mutex_unlock(&writer->store->lock);
     }
 }
 

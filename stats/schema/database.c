@@ -314,12 +314,18 @@ static int stop_for_signal(void *self)
     return weir__signal_waits();
 }
 
-/* All that the log held is in the file. SQLite's result. */
-static int sync_file(sqlite3 *db)
+/* Waits for the disk; which is SQLITE_FCNTL_FILE_POINTER or SQLITE_FCNTL_JOURNAL_POINTER. SQLite's result. */
+static int sync_file(sqlite3 *db, int which)
 {
     sqlite3_file *file = NULL;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-    return code == SQLITE_OK ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : code;
+    int code = sqlite3_file_control(db, "main", which, &file);
+    bool is_open = code == SQLITE_OK && file && file->pMethods;
+    return is_open ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : code;
+}
+
+int weir__database_sync_log(sqlite3 *db)
+{
+    return sync_file(db, SQLITE_FCNTL_JOURNAL_POINTER);
 }
 
 static int make_new(void *self, const char *path_before)
@@ -338,7 +344,7 @@ static int make_new(void *self, const char *path_before)
     if (status == WEIR_OK) { /* closing would not tell that it fails */
         int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         if (code == SQLITE_OK)
-            code = sync_file(db);
+            code = sync_file(db, SQLITE_FCNTL_FILE_POINTER); /* all that the log held is in it */
         if (code != SQLITE_OK)
             status = weir__database_error(wanted->error, db, code, "cannot write to", wanted->path);
     }

@@ -45,6 +45,10 @@ int weir__database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **
  */
 int weir__database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error);
 
+/* Waits until all that was committed is on the disk, in the log (-wal) or in the database. By the connection's thread. Returns
+   SQLite's code. */
+int weir__database_sync_log(sqlite3 *db);
+
 /* Closes; NULL is fine. */
 void weir__database_close(sqlite3 *db);
 

@@ -14,6 +14,10 @@
  * waited for flush_interval_ns. Meanwhile readers may follow the run, and other writers may write to the same file.
  * After a crash, everything up to the last flush is kept.
  *
+ * Writers that a process opens for the same file, one for each of its pipelines, share one thread, one connection and its
+ * transactions. Each has its own buffer, limits and runs. A writer stays with the process that has opened it: in a forked
+ * child, its functions return WEIR_EFORKED and do nothing.
+ *
  * If the database is locked, full or failing, writes are retried while the buffer has room. Entries that are dropped
  * in the end are counted, logged, reported by weir_sqlite_close() (WEIR_ENOTFOUND: the file was deleted or replaced
  * while it was open), and stored in the column `entries_lost` of `run` as soon as anything can be written.
@@ -58,7 +62,8 @@ WEIR_API int weir_sqlite_open_sized(const char *path, const weir_sqlite_options 
                                     weir_sqlite_writer **writer, weir_error *error);
 
 /*
- * Opens the database, creates the file and the folders of its path if missing, and starts the thread. An empty file
+ * Opens the database, creates the file and the folders of its path if missing, and starts the thread; or joins the writers
+ * that this process has for the file. Any thread. An empty file
  * is used as it is. Fails, without changing anything, if the file is not a database, belongs to another program, has
  * a newer schema than this library knows, or cannot be written. Then *error (may be NULL) holds one line that names
  * the path, and *writer is NULL. options may be NULL.
@@ -115,7 +120,7 @@ WEIR_API int64_t weir_sqlite_run_id(weir_sqlite_writer *writer);
 WEIR_API int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error);
 
 /*
- * Writes the rest, joins the thread and frees the writer, even on failure. If the database does not accept writes, it
+ * Writes the rest, and frees the writer, even on failure; the last writer of the file joins the thread. If the database does not accept writes, it
  * waits no longer than the retry limit (plus the current system call). Call it after the pipeline has been freed.
  * NULL is fine.
  *
