@@ -693,6 +693,33 @@ TEST_CASE(the_cpu_time_of_children_counts)
     assert_true(used.pool_ns > LEAST_NS);
 }
 
+static void note_memory(void *self, const weir_subject_lap *lap)
+{
+    if (lap->subject == WEIR_SUBJECT_PROCESS && lap->metrics.process.child_resident_bytes > 0)
+        gate_open(self);
+}
+
+/* The first lap ends after a second; until then the consumer keeps the child from its end. */
+TEST_CASE(the_memory_of_children_is_in_the_laps)
+{
+    enum { NUM_TEXTS = 30 };
+    const char *texts[NUM_TEXTS];
+    weir_item item;
+    test_gate is_seen = GATE;
+    weir_observer observer = { .self = &is_seen, .lap = note_memory };
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    for (int i = 0; i < NUM_TEXTS; i++)
+        texts[i] = "a";
+    weir_pipeline *pipeline = build_isolated(&config, texts, NUM_TEXTS, 0, &observer);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    gate_pass(&is_seen);
+    do
+        weir_item_release(&item);
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK);
+    weir_pipeline_free(pipeline);
+    assert_nothing_is_left();
+}
+
 TEST_CASE(a_child_serves_many_items_in_several_chunks)
 {
     outcome seen = run_texts((const char *[]){ "a", "chunks", "origin", "tasks", "privileges" }, 5, 0, 0);

@@ -1,6 +1,7 @@
 /* What laps say about the process and the machine. */
 #include "tests/support.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/measure/cpu_budget.h"
@@ -89,6 +90,51 @@ TEST_CASE(every_lap_tells_what_the_process_and_the_machine_did)
     if (access("/proc/pressure/cpu", R_OK) == 0)
         assert_true(all.machine.cpu_pressure_ns >= 0);
     ledger_close(&ledger);
+}
+
+static weir_process_metrics run_and_tell(void)
+{
+    test_ledger ledger = LEDGER;
+    told all = { .num_laps = 0 };
+    weir_observer observer = { .self = &all, .lap = on_lap, .lap_end = on_lap_end };
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    assert_int_equal(drain_all(pipeline), 8);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    return all.process;
+}
+
+/* The child shares its memory with this process. */
+TEST_CASE(memory_of_child_processes_is_in_the_laps_while_they_work)
+{
+    enum { SIZE = 64 << 20 };
+    int gate[2];
+    char byte;
+    char *shared = malloc(SIZE);
+    assert_non_null(shared);
+    memset(shared, 1, SIZE);
+    assert_int_equal(pipe(gate), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(gate[1]);
+        _exit((int)read(gate[0], &byte, 1));
+    }
+    assert_int_equal(weir_child_process_begin(pid), WEIR_OK);
+    weir_process_metrics told = run_and_tell();
+    weir_child_process_end(pid);
+    close(gate[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(gate[0]);
+    if (access("/proc/self/statm", R_OK) == 0) {
+        assert_true(told.child_resident_bytes >= SIZE);
+        assert_true(told.child_pss_bytes < 0 || told.child_pss_bytes <= told.child_resident_bytes - SIZE / 4);
+    }
+    if (access("/proc/self/smaps_rollup", R_OK) == 0)
+        assert_true(told.child_pss_bytes >= SIZE / 4);
+    free(shared);
+    assert_int_equal(run_and_tell().child_resident_bytes, 0);
 }
 
 /* ---- the group whose quota counts ------------------------------------------------------------------------------ */

@@ -12,7 +12,9 @@
 
 #include <weir/clock.h>
 #include <weir/metrics.h>
+#include <weir/op.h>
 
+#include "engine/measure/child_processes.h"
 #include "engine/measure/machine_stats.h"
 
 /* ---- invented files ---------------------------------------------------------------------------------------------- */
@@ -32,6 +34,10 @@ static struct {
                             "    lo: 7000000    1    0    0    0     0          0         0  8000000    1    0\n"
                             "  eth0:    1000    2    3    4    5     6          7         8     200    1    0\n"
                             " vlelo:      30    2    3    4    5     6          7         8       4    1    0\n" },
+    { "/proc/4242/statm", "900 30 20 1 0 5 0\n" },
+    { "/proc/4242/smaps_rollup",
+      "5590-7fff ---p 00000000 00:00 0  [rollup]\nRss:  120 kB\nPss:   70 kB\nPss_Dirty: 1 kB\n" },
+    { "/proc/4343/statm", "900 5 20 1 0 5 0\n" },
     { "/group/cpu.stat", "usage_usec 5\nnr_periods 6\nnr_throttled 7\nthrottled_usec 8\n" },
     { "/proc/sys/kernel/task_delayacct", NULL },
 };
@@ -91,6 +97,31 @@ TEST_CASE(each_figure_is_the_kernels)
     assert_int_equal(r.machine.throttled_ns, 8 * WEIR_MICROSECOND);
     assert_int_equal(r.process.pool_cpu_ns, -1); /* what the pools know is not read here */
     assert_int_equal(r.process.run_delay_ns, -1);
+}
+
+/* The second one is of another user, or in a sandbox: its PSS must not be read. The third one has ended. */
+TEST_CASE(the_memory_of_child_processes_is_that_of_all_that_work)
+{
+    const int64_t page_bytes = sysconf(_SC_PAGESIZE);
+    weir_process_metrics process = { .resident_bytes = 7 };
+    weir__child_processes_read(&process);
+    assert_int_equal(process.child_resident_bytes, 0);
+    assert_int_equal(process.child_pss_bytes, 0);
+    assert_int_equal(weir_child_process_begin(4242), WEIR_OK);
+    assert_int_equal(weir_child_process_begin(4444), WEIR_OK);
+    weir__child_processes_read(&process);
+    assert_int_equal(process.child_resident_bytes, 30 * page_bytes);
+    assert_int_equal(process.child_pss_bytes, 70 * 1024);
+    assert_int_equal(weir_child_process_begin(4343), WEIR_OK);
+    weir__child_processes_read(&process);
+    assert_int_equal(process.child_resident_bytes, 35 * page_bytes);
+    assert_int_equal(process.child_pss_bytes, -1);
+    for (int32_t pid = 4242; pid < 4500; pid++)
+        weir_child_process_end(pid);
+    weir__child_processes_read(&process);
+    assert_int_equal(process.child_resident_bytes, 0);
+    assert_int_equal(process.resident_bytes, 7);
+    assert_int_equal(weir_child_process_begin(0), WEIR_EINVAL);
 }
 
 TEST_CASE(the_process_is_as_getrusage_says)

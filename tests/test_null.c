@@ -185,6 +185,8 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_task_fail(NULL, WEIR_EIO, 0, "a"));
     weir_task_add_cpu_time(NULL, 1);
     weir_task_add_run_delay(NULL, 1);
+    assert_int_equal(weir_child_process_begin(0), WEIR_EINVAL);
+    weir_child_process_end(0);
     static const weir_part_info time = { "time", WEIR_PART_TIME, "s", "" }, word = { "word", WEIR_PART_TEXT, "", "" };
     REFUSED(weir_task_set_part(NULL, &time, 1));
     REFUSED(weir_task_set_text(NULL, &word, "a"));

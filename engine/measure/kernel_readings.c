@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/measure/child_processes.h"
 #include "engine/measure/reporting.h"
 #include "engine/measure/thread_cpu.h"
 #include "engine/state/lock.h"
@@ -118,6 +119,7 @@ static void read_machine(const weir__kernel_readings *own, weir_machine_reading 
         start_ns = weir_clock_ns();
         weir__machine_read(&own->machine_sources, machine);
     } while (++num_read < ATTEMPTS && weir_clock_ns() - start_ns > WEIR_MILLISECOND);
+    weir__child_processes_read(&machine->process);
 }
 
 void weir__kernel_readings_read(weir__kernel_readings *own, weir_pipeline *pipeline, weir__kernel_counts *counts)

@@ -203,7 +203,11 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(resident_bytes, "resident_bytes", MAX, "bytes", "memory in use at the end of the lap") \
     X(peak_bytes, "peak_bytes", MAX, "bytes", "largest memory in use since the process began") \
     X(num_open_threads, "num_open_threads", MAX, "threads", "threads at the end of the lap") \
-    X(num_open_files, "num_open_files", MAX, "descriptors", "open descriptors at the end of the lap")
+    X(num_open_files, "num_open_files", MAX, "descriptors", "open descriptors at the end of the lap") \
+    X(child_resident_bytes, "child_resident_bytes", MAX, "bytes", \
+      "memory in use by child processes for tasks at the end of the lap; what they share counts in each") \
+    X(child_pss_bytes, "child_pss_bytes", MAX, "bytes", \
+      "the same, with what is shared divided among those that share it (PSS)")
 
 /* The machine, or the part of it that a container sees. A value that this system does not provide is not known. */
 #define WEIR_MACHINE_METRICS(X) \

@@ -168,6 +168,18 @@ WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 WEIR_API void weir_task_add_run_delay(weir_task *task, int64_t delay_ns);
 
 /*
+ * Says that a child process of this process works for tasks: its memory is then in child_resident_bytes and child_pss_bytes of
+ * the process, in the laps of all pipelines, until weir_child_process_end(), which comes before the process is waited for:
+ * then its number cannot be that of another one. (PSS is not known where /proc/PID/smaps_rollup must not be read, as of a child
+ * in a sandbox by another user than root.) Any thread; a child of fork() has none of these. WEIR_OK, WEIR_EINVAL if the pid is
+ * not above 0, or WEIR_ENOMEM.
+ */
+WEIR_API int weir_child_process_begin(int32_t pid);
+
+/* Does nothing if it has not begun. Any thread. */
+WEIR_API void weir_child_process_end(int32_t pid);
+
+/*
  * Reports a part of the item (see <weir/item_part.h>): the time, count or bytes of the whole task so far, with all its results.
  * A later call for the same part replaces the value. Traces show the times of a task inside it, one after the other. If a task
  * has several results (WEIR_MORE), each shows what was added since the last one. Call it while run() or flush() runs, on the

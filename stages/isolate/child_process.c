@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <weir/clock.h>
+#include <weir/op.h>
 #include <weir/status.h>
 
 #include "common/above_standard.h"
@@ -78,11 +79,15 @@ no_attributes:
 no_actions:
     free(environment);
     close(fds[1]);
-    if (rc == 0)
-        process->fd = fds[0];
-    else
+    if (rc != 0) {
         close(fds[0]);
-    return rc;
+        return rc;
+    }
+    process->fd = fds[0];
+    if (weir_child_process_begin(process->pid) == WEIR_OK)
+        return 0;
+    weir__isolated_process_end(process);
+    return ENOMEM;
 }
 
 int64_t weir__isolated_process_cpu_ns(isolated_process *process)
@@ -134,6 +139,7 @@ static int kill_and_wait(isolated_process *process)
     enum { WAIT_MS = 1000 };
     int status = 0;
     pid_t ended = 0;
+    weir_child_process_end(process->pid);
     close(process->fd);
     kill(process->pid, SIGKILL);
     for (int i = 0; ended == 0 && i < WAIT_MS; i++) {

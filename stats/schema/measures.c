@@ -120,6 +120,8 @@
       "CPUs in use by the pipeline's pools: pool_cpu_time / elapsed") \
     X(s, resident_bytes, "memory", NULL, -1, 0, NULL) \
     X(s, peak_bytes, "peak", NULL, -1, 0, NULL) \
+    X(s, child_resident_bytes, "children", NULL, -1, 0, NULL) \
+    X(s, child_pss_bytes, "their PSS", NULL, -1, 0, NULL) \
     X(s, read_rate, "read/s", "bytes/s", 0, ratio(whole(m->read_bytes), known_seconds(ns)), \
       "bytes read from storage per second") \
     X(s, write_rate, "write/s", "bytes/s", 0, ratio(whole(m->written_bytes), known_seconds(ns)), \
