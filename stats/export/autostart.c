@@ -1,5 +1,5 @@
-/* WEIR_RECORD, WEIR_TRACE and WEIR_STACKS: each pipeline has a writer (all of one file share a thread) and a trace file of its own, which are closed when it is freed.
-   Stacks are those of the process while it has a pipeline. */
+/* WEIR_RECORD, WEIR_TRACE and WEIR_STACKS: each pipeline has a writer and a trace file of its own, which are closed when it is
+   freed; the writers of a process share a thread. Stacks are those of the process while it has a pipeline. */
 #include "stats/export/autostart.h"
 
 #include <errno.h>

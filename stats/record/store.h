@@ -1,7 +1,7 @@
 /*
  * A store: one open database file, with its connection and its thread. All writers (writer.h) of a process that record
  * into the same file share one, so that several pipelines have one transaction at a time between them, not one each that
- * waits for the others. store_registry.c finds and makes stores, store.c is the thread.
+ * waits for the others. store_registry.c finds and makes stores, store_thread.c is the thread.
  *
  *   The file    is known by device and inode: by whatever name it is opened, it is the same store. A database that was
  *               deleted or replaced at its path has another inode, so it gets a store of its own.
@@ -88,7 +88,7 @@ int weir__store_leave(weir_store *store);
 /* How often this process and those before it have forked since the first store; differs between parent and child. */
 unsigned weir__store_fork_number(void);
 
-/* store.c */
+/* store_thread.c */
 
 /* The thread; it ends when is_ending. */
 void weir__store_run(void *store);

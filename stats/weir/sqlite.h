@@ -120,8 +120,9 @@ WEIR_API int64_t weir_sqlite_run_id(weir_sqlite_writer *writer);
 WEIR_API int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error);
 
 /*
- * Writes the rest, and frees the writer, even on failure; the last writer of the file joins the thread. If the database does not accept writes, it
- * waits no longer than the retry limit (plus the current system call). Call it after the pipeline has been freed.
+ * Writes the rest, and frees the writer, even on failure; the last writer of the file joins the thread. If the database
+ * does not accept writes, it waits no longer than the retry limit (plus the current system call). Call it after the pipeline
+ * has been freed.
  * NULL is fine.
  *
  * WEIR_OK: the database holds everything that was observed. Otherwise *error (may be NULL) says how many entries had
