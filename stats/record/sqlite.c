@@ -69,7 +69,8 @@ static void free_memory(weir_sqlite_writer *writer)
     free(writer);
 }
 
-/* Leaves the store when the rest is written, or dropped after `patience_ns` of failures. Returns SQLite's code of the last sync. */
+/* Leaves the store when the rest is written, or dropped after `patience_ns` of failures. Returns SQLite's code of the last
+   sync. */
 static int leave_store(weir_sqlite_writer *writer, int64_t patience_ns)
 {
     weir_store *store = writer->store;
