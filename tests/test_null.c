@@ -168,6 +168,7 @@ TEST_CASE(the_engine_refuses_null)
     weir_counter_set(NULL, 0, 1);
     weir_counter_add(NULL, 0, 1);
     REFUSED(weir_span_dump(NULL, NULL));
+    assert_false(weir_thread_place_read(NULL));
     weir_set_paused(true);
     weir_set_paused(false);
 

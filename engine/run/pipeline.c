@@ -145,6 +145,8 @@ static void destroy_pipeline(weir_pipeline *pipeline)
     free(pipeline->pools);
     free(pipeline->core.nodes);
     free(pipeline->nodes);
+    if (weir__pipeline_of_thread == pipeline) /* a signal handler may read it */
+        weir__pipeline_of_thread = NULL;
     free(pipeline);
 }
 

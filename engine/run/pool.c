@@ -221,6 +221,7 @@ static void worker_main(void *argument)
 {
     weir_worker *worker = argument;
     weir__pipeline_of_thread = worker->pool->pipeline;
+    weir__worker_of_thread = worker;
     atomic_store(&worker->tid, (int)syscall(SYS_gettid));
     run_hooked(worker, 0);
 }

@@ -115,6 +115,16 @@ static const fault_query of_run[] = {
       " GROUP BY name), run WHERE run_id = ?1 AND entries_lost = 0"
       " AND (taken > put OR (taken < put AND ended IS NOT NULL AND status = 0))",
       "what was put in was taken out" },
+    { "stacks",
+      "SELECT printf('row %d of stack_stats: stack %d is not there', id, t.stack) FROM stack_stats t LEFT JOIN stack "
+      "s"
+      " USING (run_id, stack) WHERE run_id = ?1 AND t.stack <> 0 AND s.function IS NULL",
+      NULL },
+    { "stacks",
+      "SELECT printf('stack %d: its caller %d is not there', s.stack, s.caller) FROM stack s LEFT JOIN stack c ON"
+      " c.run_id = s.run_id AND c.stack = s.caller AND c.stack < s.stack WHERE s.run_id = ?1 AND s.caller <> 0"
+      " AND c.stack IS NULL",
+      "the functions of all samples are there" },
 };
 
 /* ---- running them ---------------------------------------------------------------------------------------------- */
@@ -174,7 +184,7 @@ static int run_checks(checking *c, const fault_query *all, size_t count, int64_t
 
 /* ---- the schema ------------------------------------------------------------------------------------------------ */
 
-/* Metrics that were added since the database was made are no faults. */
+/* Columns and tables that were added since the database was made are no faults. */
 static int check_schema(checking *c, int64_t *num_lacking)
 {
     weir_table table;
@@ -182,7 +192,7 @@ static int check_schema(checking *c, int64_t *num_lacking)
     for (size_t index = 0; code == SQLITE_OK && weir__table_at(index, &table); index++) {
         char *there = weir__table_columns(c->reader->db, "main", table.name, &code);
         for (size_t i = 0; i < table.num_columns && code == SQLITE_OK; i++)
-            if (!table.columns[i].is_metric && !weir__has_word(there, table.columns[i].name)) {
+            if (!table.columns[i].is_added && !weir__has_word(there, table.columns[i].name)) {
                 ++*num_lacking;
                 report_finding(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table.name,
                                table.columns[i].name);

@@ -65,11 +65,11 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         " FROM event_stats t JOIN run r USING (run_id), json_each(weir_existing_files(t.detail)) f WHERE "
         "t.event_name = 'trace_file' AND"
         " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY f.value, r.node_id";
-    const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
+    const char *tables[WEIR_NUM_SUBJECTS + 4] = { "event_stats", "task_failures", "item_stats", "stack_stats" };
     weir_reader *reader = query->reader;
     sqlite3_str *sql = sqlite3_str_new(reader->db);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
-        tables[subject + 3] = weir__lap_tables[subject].name;
+        tables[subject + 4] = weir__lap_tables[subject].name;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         bool is_lap_table = i >= 3;
         const char *name = i == 0 ? "event_name" : "name";
@@ -104,7 +104,7 @@ static const weir_sql_selection phases = {
                                                       " CASE :limit WHEN 0 THEN -1 ELSE :limit END",
 };
 
-static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
+static const weir_sql_selection selections[WEIR_NUM_RECORD_KINDS] = {
     [WEIR_RECORD_TASK] = { .kind = WEIR_ROWS_LAPS, .table = "task_stats", .name_column = "t.name" },
     [WEIR_RECORD_EVENT] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.event_name" },
     [WEIR_RECORD_FAILURE] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
@@ -112,6 +112,8 @@ static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_RUN] = { .kind = WEIR_ROWS_RUNS },
     [WEIR_RECORD_STAGE] = { .kind = WEIR_ROWS_STAGES, .name_column = "t.name" },
     [WEIR_RECORD_NODE] = { .kind = WEIR_ROWS_NODES },
+    [WEIR_RECORD_STACK] = { .kind = WEIR_ROWS_STAGES },
+    [WEIR_RECORD_SAMPLES] = { .kind = WEIR_ROWS_LAPS, .name_column = "t.name" },
 };
 
 static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *error)
@@ -149,7 +151,7 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     *begun = NULL;
-    if ((size_t)kind > WEIR_RECORD_CONTENT)
+    if ((size_t)kind >= WEIR_NUM_RECORD_KINDS)
         return weir_error_set(error, WEIR_EINVAL, 0, "no such kind of record: %d", (int)kind);
     weir_query *query = calloc(1, sizeof *query);
     if (!query)
@@ -213,7 +215,7 @@ static int call_with_row(sqlite3_stmt *of, weir_row *row, weir_row_function *eac
     return each(self, row, error);
 }
 
-/* The tables of statements, as weir query --list names them. */
+/* The tables of statements, as weir query --list names them; and those of functions. */
 static const struct {
     const char *name;
     weir_record_kind kind;
@@ -222,7 +224,7 @@ static const struct {
     { "pools", WEIR_RECORD_POOL },       { "process", WEIR_RECORD_PROCESS },  { "machine", WEIR_RECORD_MACHINE },
     { "spans", WEIR_RECORD_SPAN },       { "counters", WEIR_RECORD_COUNTER }, { "events", WEIR_RECORD_EVENT },
     { "failures", WEIR_RECORD_FAILURE }, { "items", WEIR_RECORD_ITEM },       { "runs", WEIR_RECORD_RUN },
-    { "stages", WEIR_RECORD_STAGE },
+    { "stages", WEIR_RECORD_STAGE },     { "stacks", WEIR_RECORD_STACK },     { "samples", WEIR_RECORD_SAMPLES },
 };
 enum { NUM_TABLES = sizeof table_names / sizeof table_names[0] };
 

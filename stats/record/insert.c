@@ -24,7 +24,7 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
 };
 
 static const weir_record_kind record_kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_FAILURE, WEIR_RECORD_EVENT,
-                                                 WEIR_RECORD_ITEM };
+                                                 WEIR_RECORD_ITEM,  WEIR_RECORD_STACK,   WEIR_RECORD_SAMPLES };
 enum { NUM_RECORD_KINDS = sizeof record_kinds / sizeof record_kinds[0] };
 
 /* Binds a statement's values from left to right; keeps the first failure and skips later values. */
@@ -256,8 +256,10 @@ int weir__insert_insert(weir_insert *rows, const weir_record_entry *entry)
     }
     if (record.kind == WEIR_RECORD_STAGE)
         record.stage.run_id = run_id;
+    else if (record.kind == WEIR_RECORD_STACK)
+        record.stack.run_id = run_id;
     else
-        record.event.run_id = run_id; /* failures and items begin alike */
+        record.event.run_id = run_id; /* failures, items and samples begin alike */
     return insert_record(rows, &record);
 }
 

@@ -65,7 +65,7 @@ typedef struct weir_insert {
     sqlite3 *db;
     const weir_run_identity *identity;
     sqlite3_stmt *statements[WEIR_INSERT_STATEMENTS];
-    sqlite3_stmt *records[WEIR_RECORD_CONTENT]; /* of the kinds that are inserted as they are read */
+    sqlite3_stmt *records[WEIR_NUM_RECORD_KINDS]; /* of the kinds that are inserted as they are read */
     weir_lap_insert laps[WEIR_NUM_SUBJECTS];
     weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the lap that is inserted */
 } weir_insert;

@@ -1,4 +1,5 @@
 /* Opening, closing and querying the writer. See writer.h. */
+#include <weir/log.h>
 #include <weir/sqlite.h>
 #include <weir/struct_copy.h>
 
@@ -9,6 +10,7 @@
 
 #include "stats/record/item_sampler.h"
 #include "stats/record/process_info.h"
+#include "stats/record/stack_recorder.h"
 #include "stats/record/transaction.h"
 #include "stats/record/writer.h"
 #include "stats/schema/database.h"
@@ -105,6 +107,27 @@ static void close_writer_database(weir_sqlite_writer *writer)
     weir__database_close(writer->db);
 }
 
+/* The environment asks for samples of each recording; if there can be none, it is recorded without. */
+static bool is_asked_for_stacks(void)
+{
+    const char *value = secure_getenv("WEIR_STACKS");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+static int start_stacks(weir_sqlite_writer *writer, bool are_wanted, weir_error *error)
+{
+    weir_error failure = { 0 };
+    if (!are_wanted && !is_asked_for_stacks())
+        return WEIR_OK;
+    writer->stacks = weir__stack_recorder_new(&writer->taker, &failure);
+    if (writer->stacks)
+        return WEIR_OK;
+    if (are_wanted)
+        return weir_error_set(error, failure.status, failure.library_code, "%s", failure.message);
+    weir_log(WEIR_LOG_WARNING, "WEIR_STACKS: %s", failure.message);
+    return WEIR_OK;
+}
+
 static int make_lock(weir_sqlite_writer *writer)
 {
     int code = uv_mutex_init(&writer->lock);
@@ -162,15 +185,20 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     status = open_writer_database(writer, error);
     if (status != WEIR_OK)
         goto fail_database;
+    status = start_stacks(writer, options.stacks, error);
+    if (status != WEIR_OK)
+        goto fail_run;
     code = weir__writer_start(writer);
     if (code != 0) {
         status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the writer's thread: %s", uv_strerror(code));
-        weir__insert_remove_run(&writer->rows, writer->runs);
-        goto fail_database;
+        goto fail_run;
     }
     *result = writer;
     return WEIR_OK;
 
+fail_run:
+    weir__stack_recorder_free(writer->stacks);
+    weir__insert_remove_run(&writer->rows, writer->runs);
 fail_database:
     close_writer_database(writer);
     destroy_lock(writer);
@@ -266,6 +294,7 @@ int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
 {
     if (!writer)
         return WEIR_OK;
+    weir__stack_recorder_free(writer->stacks);
     weir__writer_stop(writer);
     assert(!writer->first && !writer->batch && writer->buffered == 0);
     if (writer->num_seen == 0)

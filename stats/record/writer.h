@@ -48,6 +48,9 @@ struct weir_sqlite_writer {
     uv_cond_t wake; /* the first entry or the flush_at-th arrived, or a flush was requested, or closing; with lock */
     uv_cond_t settled; /* num_settled has increased; with lock */
 
+    /* of the observer calls, which never run at the same time; made by open */
+    struct weir_stack_recorder *stacks; /* NULL = no samples of functions */
+
     /* guarded by lock */
     weir_record_entry *first; /* the buffer */
     weir_record_entry **end;

@@ -4,23 +4,25 @@
 #include <string.h>
 
 static const weir_record_kind record_kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
-                                                 WEIR_RECORD_ITEM };
+                                                 WEIR_RECORD_ITEM,  WEIR_RECORD_STACK, WEIR_RECORD_SAMPLES };
 enum { NUM_RECORD_KINDS = sizeof record_kinds / sizeof record_kinds[0] };
 
-static void add_column(weir_table *table, const char *name, const char *type, bool is_metric)
+static void add_column(weir_table *table, const char *name, const char *type, bool is_added)
 {
     table->columns[table->num_columns].name = name;
     table->columns[table->num_columns].type = type;
-    table->columns[table->num_columns++].is_metric = is_metric;
+    table->columns[table->num_columns++].is_added = is_added;
 }
 
 static void fill_record_table(weir_record_kind kind, weir_table *table)
 {
     const weir_record_table *record = weir__record_table_of(kind);
     table->name = record->name;
+    table->may_lack = kind >= WEIR_RECORD_STACK;
     for (size_t i = 0; i < record->num_columns; i++)
         if (!record->columns[i].expression)
-            add_column(table, record->columns[i].name, weir__record_column_type(&record->columns[i]), false);
+            add_column(table, record->columns[i].name, weir__record_column_type(&record->columns[i]),
+                       table->may_lack);
 }
 
 static void fill_lap_table(weir_subject subject, weir_table *table)
@@ -29,6 +31,7 @@ static void fill_lap_table(weir_subject subject, weir_table *table)
     const char *columns[WEIR_MAX_COLUMNS];
     size_t count = weir__lap_table_columns(subject, columns);
     table->name = weir__lap_tables[subject].name;
+    table->may_lack = true;
     for (size_t i = 0; i < count; i++) {
         bool is_metric = false;
         for (size_t k = 0; k < metrics->num_metrics; k++)
@@ -85,16 +88,19 @@ char *weir__table_columns(sqlite3 *db, const char *schema, const char *table, in
 /* ---- what it lacks -------------------------------------------------------------------------------------------------- */
 
 /* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. Stages
-   are in the order of the pipeline, by rowid. */
+   are in the order of the pipeline, by rowid; they and the functions of stacks are found by run and name or number. */
 static void put_table(sqlite3_str *sql, const weir_table *table, bool is_lap_table)
 {
     const char *name = table->name;
-    bool is_stage = strcmp(table->columns[0].name, "id") != 0;
+    bool has_id = strcmp(table->columns[0].name, "id") == 0;
     sqlite3_str_appendf(sql, "CREATE TABLE %s (", name);
     for (size_t i = 0; i < table->num_columns; i++)
         sqlite3_str_appendf(sql, "%s%s %s", i ? ", " : "", table->columns[i].name, table->columns[i].type);
-    sqlite3_str_appendall(sql, is_stage ? ", PRIMARY KEY (run_id, name));" : ");");
-    if (!is_stage)
+    if (has_id)
+        sqlite3_str_appendall(sql, ");");
+    else
+        sqlite3_str_appendf(sql, ", PRIMARY KEY (%s, %s));", table->columns[0].name, table->columns[1].name);
+    if (has_id)
         sqlite3_str_appendf(sql, "CREATE INDEX %s_by_run ON %s(run_id);", name, name);
     if (is_lap_table || strcmp(name, "event_stats") == 0)
         sqlite3_str_appendf(sql, "CREATE INDEX %s_by_time ON %s(timestamp);", name, name);
@@ -122,10 +128,10 @@ int weir__tables_put_missing(sqlite3 *db, sqlite3_str *sql)
 /* A table without rowid would lose the order of stages. */
 static int make_view(sqlite3 *db, const weir_table *table, const char *from, const char *lacking, bool is_there)
 {
-    bool is_stage = strcmp(table->columns[0].name, "id") != 0;
+    bool has_id = strcmp(table->columns[0].name, "id") == 0;
     char *sql = is_there
                     ? sqlite3_mprintf("CREATE TEMP VIEW %s AS SELECT %s*%s FROM %s", table->name,
-                                      is_stage ? "rowid, " : "", lacking, from)
+                                      has_id ? "" : "rowid, ", lacking, from)
                     : sqlite3_mprintf("CREATE TEMP VIEW %s AS SELECT 0 AS rowid%s WHERE 0", table->name, lacking);
     int code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
@@ -149,7 +155,7 @@ int weir__tables_complete(sqlite3 *db, const char *schema, const char *prefix)
             code = sqlite3_str_errcode(text);
         char *lacking = sqlite3_str_finish(text);
         snprintf(from, sizeof from, "%s.%s%s", schema, prefix, table.name);
-        bool is_damaged = !there && !*prefix && index < NUM_RECORD_KINDS; /* these are in each of our databases */
+        bool is_damaged = !there && !*prefix && !table.may_lack;
         if (code == SQLITE_OK && !is_damaged && (!is_whole || *prefix))
             code = make_view(db, &table, from, lacking ? lacking : "", there);
         sqlite3_free(lacking);

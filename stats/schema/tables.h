@@ -11,11 +11,12 @@
 
 typedef struct weir_table {
     const char *name;
+    bool may_lack; /* a database of ours may be without this table */
     size_t num_columns;
     struct {
         const char *name;
         const char *type; /* with its constraints */
-        bool is_metric;   /* may have been added since the database was made */
+        bool is_added;    /* perhaps since the database was made */
     } columns[WEIR_MAX_COLUMNS];
 } weir_table;
 

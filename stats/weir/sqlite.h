@@ -51,6 +51,10 @@ typedef struct weir_sqlite_options {
     int32_t rank;        /* for `run` */
     uint32_t world;      /* for `run`: the number of ranks (0 = 1) */
     const char *job;     /* for `run`: a name that all ranks of a job share (NULL = "") */
+    /* also record which functions take the CPU time: the stack of each thread of the process, 99 times in each second of
+       its CPU time. Uses the signal SIGPROF; WEIR_EBUSY if the program does. WEIR_STACKS=1 in the environment asks for
+       the same of each recording, but then only a warning is logged */
+    bool stacks;
 } weir_sqlite_options;
 
 /* For the inline function below. */

@@ -109,6 +109,9 @@ const option_row record_rows[] = {
     { ROW("all-items", all_items, option_flag),
       .help = "record the cost of every file (default: damaged files, and of each lap the ten slowest and ten "
               "others; with several processes, every file)" },
+    { ROW("stacks", stacks, option_flag),
+      .help = "also record which functions take the CPU time, 99 samples in each second of it; weir query --by "
+              "function shows them" },
     { ROW("resume", resume_path, option_file), .argument = "DB", .excludes = "tar",
       .help = "skip the files that a run with --all-items has finished, as recorded in DB and in the databases of "
               "the ranks beside it" },
