@@ -51,6 +51,9 @@ typedef struct weir_sqlite_options {
     int32_t rank;        /* for `run` */
     uint32_t world;      /* for `run`: the number of ranks (0 = 1) */
     const char *job;     /* for `run`: a name that all ranks of a job share (NULL = "") */
+    /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to 64
+       in one, which has their sums; older items are deleted. The room is used again, the file does not become smaller */
+    int64_t keep_ns;
 } weir_sqlite_options;
 
 /* For the inline function below. */
