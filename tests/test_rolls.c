@@ -431,7 +431,10 @@ static const char *finding_of_rolls(const char *path)
 TEST_CASE(a_check_finds_a_roll_that_is_not_the_sum_of_its_laps)
 {
     const char *path = in_folder("rolls.db");
-    record_long(path, 200);
+    weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
+    for (int i = 1; i <= 200; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 2 });
+    recording_end(writer, 3000);
     assert_string_equal(finding_of_rolls(path), "0 have the sums of their laps");
     execute(path, "UPDATE queue_rolls SET num_items = num_items + 1 WHERE roll = 2 AND name = '0:2:sink_queue'");
     assert_string_equal(finding_of_rolls(path),
