@@ -14,7 +14,8 @@
 #include "tests/recording.h"
 
 #include "common/random.h"
-#include "stats/read/rolled_laps.h"
+#include "stats/read/database_reader.h"
+#include "stats/read/long_runs.h"
 #include "stats/record/rolls.h"
 #include "stats/schema/measures.h"
 

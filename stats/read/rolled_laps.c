@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include "stats/read/long_runs.h"
 #include "stats/record/rolls.h"
 #include "stats/schema/lap_tables.h"
 

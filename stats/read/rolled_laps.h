@@ -3,14 +3,10 @@
  *
  * Totals that ask for no single laps take the rolls whose laps all match, and single laps for the rest: of rolls of which
  * only a part matches, and those that no roll holds. The figures are the same.
- *
- * What looks at each lap of a run, as the verdict does, takes the rolls of a long run as its laps, as if it had been
- * recorded with longer ones. A run is long if its rolls are at least as many as the laps that one of them holds.
  */
 #ifndef STATS_READ_ROLLED_LAPS_H
 #define STATS_READ_ROLLED_LAPS_H
 
-#include "common/sibling.h"
 #include "stats/read/database_reader.h"
 
 /* Whether the runs of a filter (resolved) have rolls, and nothing in it asks for single laps. */
@@ -22,11 +18,5 @@ int weir__rolls_serve(weir_reader *reader, const weir_filter *filter, bool *do_s
  * parameters :run, :start and :end of filters. Free with sqlite3_free(). NULL = out of memory.
  */
 char *weir__rolled_laps(weir_subject subject, const char *is_whole);
-
-/* From now on, rolls are the laps of this reader if what the filter selects is long. Pass the result to
-   weir__reader_join_laps_end(). */
-WEIR_SIBLING_API int weir__reader_join_laps(weir_reader *reader, const weir_filter *filter, bool *was_joined,
-                                            weir_error *error);
-WEIR_SIBLING_API void weir__reader_join_laps_end(weir_reader *reader, bool was_joined);
 
 #endif

@@ -3,11 +3,12 @@
  * those of the laps (lap_tables.h), so that totals of long runs are read from few rows.
  *
  * A roll ends after WEIR_ROLL_LAPS laps, where the mode or the phase changes, where the wall clock was set back, and at
- * the end of the run; a run that ends before its first roll is full has none. All subjects of a run are cut at the same lap. Each lap has the number of its roll from the moment
- * at which it comes to the writer's thread: retries and dropped entries change nothing about it. A roll is written in the
- * transaction of the first lap after it, or of the end of the run, as the sum of the laps that are in the database.
- * Invariant: a number is in the table `roll` if and only if all rows of that roll are there, and its laps do not change any
- * more. Laps of a number without a row there (the latest ones of a run that goes on or was killed) are not rolled up.
+ * the end of the run. A run that ends before its first roll is full has none. All subjects of a run are cut at the same lap.
+ * Each lap has the number of its roll from the moment at which it comes to the writer's thread: retries and dropped entries
+ * change nothing about it. A roll is written in the transaction of the first lap after it, or of the end of the run, as the
+ * sum of the laps that are in the database. Invariant: a number is in the table `roll` if and only if all rows of that roll
+ * are there, and its laps do not change any more. Laps of a number without a row there are not rolled up: those of short runs,
+ * and the latest ones of a run that goes on or was killed.
  *
  * Old laps: with a limit (weir_sqlite_options.keep_ns), the writer replaces the laps of a roll by one lap with the same
  * sums. Nothing else changes for readers: it is a lap of which num_joined tells how many it was made of.

@@ -9,7 +9,7 @@
 
 #include "common/array.h"
 #include "stats/advice/model/model.h"
-#include "stats/read/rolled_laps.h"
+#include "stats/read/long_runs.h"
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "common/array.h"
 #include "stats/advice/model/model.h"
 #include "stats/advice/verdict/variation.h"
-#include "stats/read/rolled_laps.h"
+#include "stats/read/long_runs.h"
 
 /* What a verdict is about: not spans and counters of user code. */
 static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };
