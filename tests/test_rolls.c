@@ -300,9 +300,11 @@ static void compare_answers(const char *path, uint64_t seed, unsigned num_questi
 
 /* ---- the tests ---------------------------------------------------------------------------------------------------- */
 
+enum { NUM_SEEDS = 1 }; /* more take longer, and have found nothing more */
+
 TEST_CASE(totals_from_rolls_are_those_of_the_laps)
 {
-    for (uint64_t seed = 1; seed <= 2; seed++) {
+    for (uint64_t seed = 1; seed <= NUM_SEEDS; seed++) {
         const char *path = in_folder("rolls.db");
         remove(path);
         record_runs(path, seed);
@@ -460,7 +462,7 @@ TEST_CASE(merged_runs_keep_their_rolls)
                      0);
     assert_int_equal(query_int(to, "SELECT count(*) FROM roll WHERE run_id > 1"),
                      query_int(path, "SELECT count(*) FROM roll"));
-    compare_answers(to, 6, 25);
+    compare_answers(to, 6, 12);
 }
 
 TEST_CASE(a_database_of_before_without_rolls_is_read)
