@@ -277,6 +277,9 @@ static void draw_question(random_run *run, uint64_t num_runs, weir_filter *filte
         filter->end_unix_ns = NS(1100) + (int64_t)below(run, 500) * WEIR_SECOND;
     *grouping = (weir_grouping){ .by = (uint32_t)below(run, 2048) & (uint32_t)below(run, 2048),
                                  .bin_ns = (int64_t)(1 + below(run, 300)) * WEIR_SECOND };
+    if (!chance(run, 4)) /* most questions are for rolls */
+        grouping->by = (uint32_t)below(run, 2048) & (WEIR_BY_NAME | WEIR_BY_RUN | WEIR_BY_NODE | WEIR_BY_PHASE |
+                                                     WEIR_BY_MODE | (chance(run, 3) ? WEIR_BY_TIME : 0));
     if (grouping->by & WEIR_BY_TRANSITION)
         grouping->by &= ~(uint32_t)(WEIR_BY_PHASE | WEIR_BY_JOB_PHASE);
     if (grouping->by & WEIR_BY_MODE_TRANSITION)
