@@ -15,32 +15,17 @@
 /* The id of the first lap of the roll that comes first in this order. */
 #define FIRST_ID(of, order) "(SELECT x.id FROM %w x WHERE x.run_id = " of ".run_id " order " LIMIT 1)"
 
+#define LAST_ROLL  "(SELECT max(o.roll) FROM roll o WHERE o.run_id = r.run_id)"
+#define ROLL_BEGIN FIRST_ID("e", "AND x.roll = e.roll ORDER BY x.id")
+#define NEXT_BEGIN FIRST_ID("e", "AND x.roll > e.roll ORDER BY x.roll, x.id")
+#define LAST_BEGIN FIRST_ID("r", "AND x.roll <= " LAST_ROLL " ORDER BY x.roll DESC, x.id")
+
 /* What is read lap by lap: rolls of which a part matches, and what comes after the last roll of each run. */
 #define PIECES \
-    "piece AS MATERIALIZED (SELECT e.run_id AS run_id, " FIRST_ID( \
-        "e", \
-        "AND x.roll = e.roll ORDER BY x.id") " AS first, coalesce(" FIRST_ID("e", \
-                                                                             "AND x.roll > e.roll ORDER BY x.roll, " \
-                                                                             "x.id") ", " NO_END ") AS until," \
-                                                                                     " e.roll AS from_roll, e.roll " \
-                                                                                     "AS until_roll FROM extent e " \
-                                                                                     "WHERE NOT e.is_whole UNION " \
-                                                                                     "ALL SELECT r.run_id," \
-                                                                                     " coalesce(" FIRST_ID( \
-                                                                                         "r", \
-                                                                                         "ORDER BY x.roll DESC, " \
-                                                                                         "x.id") ", 0), " NO_END \
-                                                                                                 ", " \
-                                                                                                 "coalesce((SELECT " \
-                                                                                                 "max(o.roll) FROM " \
-                                                                                                 "roll o WHERE " \
-                                                                                                 "o.run_id = " \
-                                                                                                 "r.run_id), 0) + " \
-                                                                                                 "1, " NO_END \
-                                                                                                 " FROM run r " \
-                                                                                                 "WHERE r.run_id " \
-                                                                                                 "IN " SELECTED_RUNS \
-                                                                                                 ")"
+    "piece AS MATERIALIZED (SELECT e.run_id AS run_id, " ROLL_BEGIN " AS first, coalesce(" NEXT_BEGIN ", " NO_END \
+    ") AS until, e.roll AS from_roll, e.roll AS until_roll FROM extent e WHERE NOT e.is_whole UNION ALL SELECT" \
+    " r.run_id, coalesce(" LAST_BEGIN ", 0), " NO_END ", coalesce(" LAST_ROLL ", 0) + 1, " NO_END \
+    " FROM run r WHERE r.run_id IN " SELECTED_RUNS ")"
 
 static void put_columns(sqlite3_str *sql, weir_subject subject, const char *table)
 {

@@ -404,11 +404,10 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
     if (status != WEIR_OK)
         return status;
     own.run_id = run.run_id;
+    (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
     status = weir__reader_join_laps(reader, &own, &was_joined, error);
-    if (status == WEIR_OK) {
-        (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
+    if (status == WEIR_OK)
         status = weir__model_settle(reader, &own, error);
-    }
     if (status == WEIR_OK)
         status = read_laps(*made, reader, &own, error);
     weir__reader_join_laps_end(reader, was_joined);
