@@ -9,6 +9,7 @@
 #include "stats/read/database_reader.h"
 #include "stats/read/lap_rows.h"
 #include "stats/read/phase_spans.h"
+#include "stats/read/rolled_laps.h"
 #include "stats/read/sql_select.h"
 #include "stats/record/record.h"
 #include "stats/schema/database_path.h"
@@ -233,7 +234,7 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
                        weir_error *error)
 {
     weir_sql_selection tables[NUM_TABLES];
-    char *columns[NUM_TABLES];
+    char *columns[NUM_TABLES], *rolled[NUM_TABLES];
     size_t count = 0;
     for (size_t i = 0; i < NUM_TABLES; i++) {
         const weir_record_kind kind = table_names[i].kind;
@@ -244,13 +245,18 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
             is_lap ? weir__lap_table_expressions(subject_of(kind), NULL) : weir__record_expressions(kind);
         tables[count] = selections[is_lap ? WEIR_RECORD_TASK : kind];
         tables[count].name = table_names[i].name;
-        tables[count].table = is_lap ? weir__lap_tables[subject_of(kind)].name : weir__record_table_of(kind)->name;
+        rolled[count] = is_lap && reader->joins_laps ? weir__rolled_laps(subject_of(kind), NULL) : NULL;
+        tables[count].table = rolled[count] ? rolled[count]
+                              : is_lap      ? weir__lap_tables[subject_of(kind)].name
+                                            : weir__record_table_of(kind)->name;
         tables[count].columns = columns[count] ? columns[count] : "no_such_column"; /* an error */
         count++;
     }
     int status = weir__select_from(reader, tables, count, filter, sql, statement, error);
-    while (count-- > 0)
+    while (count-- > 0) {
         sqlite3_free(columns[count]);
+        sqlite3_free(rolled[count]);
+    }
     return status;
 }
 

@@ -25,6 +25,8 @@ typedef struct weir_record_entry {
     struct weir_run *run;                                  /* the run that it belongs to; see insert.h */
     int64_t arrived_ns;                                    /* weir_clock_ns() */
     bool refused;                                          /* the database will never accept it: do not retry */
+    bool ends_roll;                                        /* rolls before `roll` are complete; see rolls.h */
+    int64_t roll;                                          /* of a lap: the number of its roll */
     weir_stored_histogram histograms[WEIR_MAX_HISTOGRAMS]; /* of a lap */
 } weir_record_entry;
 

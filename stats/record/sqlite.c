@@ -10,6 +10,7 @@
 
 #include "stats/record/item_sampler.h"
 #include "stats/record/process_info.h"
+#include "stats/record/rolls.h"
 #include "stats/record/stack_recorder.h"
 #include "stats/record/transaction.h"
 #include "stats/record/writer.h"
@@ -35,6 +36,7 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->flush_at = writer->capacity < 4 ? 1 : writer->capacity / 4;
     writer->flush_interval_ns = span_or_default(options->flush_interval_ns, WEIR_SECOND);
     writer->retry_limit_ns = span_or_default(options->retry_limit_ns, 10 * WEIR_SECOND);
+    writer->keep_ns = options->keep_ns;
     writer->identity.rank = options->rank;
     writer->identity.world = options->world ? options->world : 1;
     writer->end = &writer->first;
@@ -64,6 +66,7 @@ static void free_memory(weir_sqlite_writer *writer)
     while (writer->runs) {
         weir_run *run = writer->runs;
         writer->runs = run->next;
+        weir__rolls_forget(&run->rolls);
         free(run);
     }
     free(writer->identity.command);
@@ -91,6 +94,8 @@ static int open_writer_database(weir_sqlite_writer *writer, weir_error *error)
     sqlite3_wal_hook(writer->db, weir__writer_checkpoint, writer);
     int code = weir__insert_prepare(&writer->rows, writer->db, &writer->identity);
     if (code == SQLITE_OK)
+        code = weir__rolls_prepare(&writer->rows);
+    if (code == SQLITE_OK)
         code = insert_first_run(writer);
     while ((code & 0xff) == SQLITE_BUSY && weir_clock_ns() < deadline_ns) {
         uv_sleep(OPEN_RETRY_MS); /* a lock has no notification */
@@ -103,6 +108,7 @@ static int open_writer_database(weir_sqlite_writer *writer, weir_error *error)
 
 static void close_writer_database(weir_sqlite_writer *writer)
 {
+    weir__rolls_finalize(&writer->rows);
     weir__insert_finalize(&writer->rows);
     weir__database_close(writer->db);
 }
@@ -165,8 +171,9 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     int code, status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_options", error);
     if (status != WEIR_OK)
         return status;
-    if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "flush_interval_ns and retry_limit_ns must not be negative");
+    if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0 || options.keep_ns < 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "flush_interval_ns, retry_limit_ns and keep_ns must not be negative");
 
     status = WEIR_ENOMEM;
     weir_sqlite_writer *writer = calloc(1, sizeof *writer);

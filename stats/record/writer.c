@@ -10,6 +10,8 @@
 
 #include <weir/log.h>
 
+#include "common/unix_clock.h"
+#include "stats/record/rolls.h"
 #include "stats/record/transaction.h"
 #include "stats/schema/database.h"
 
@@ -65,6 +67,7 @@ static void fill_batch_locked(weir_sqlite_writer *writer, uint32_t max_entries)
         writer->first = entry->next;
         writer->in_buffer--;
         entry->next = NULL;
+        weir__rolls_place(&entry->run->rolls, entry);
         *end = entry;
         end = &entry->next;
     }
@@ -167,6 +170,15 @@ static void plan_retry_locked(weir_sqlite_writer *writer, const weir_problem *pr
     writer->problem = *problem;
 }
 
+/* What fails now is done after the next batch. */
+static void thin_runs(weir_sqlite_writer *writer, weir_run *runs)
+{
+    int64_t before_unix_ns = unix_clock_ns() - writer->keep_ns;
+    for (weir_run *run = runs; run && writer->keep_ns; run = run->next)
+        if (run->run_id)
+            weir__rolls_thin(&writer->rows, run, before_unix_ns);
+}
+
 /* Tries to write one batch. The lock is held before and after, but not in between. */
 static void flush_writer(weir_sqlite_writer *writer)
 {
@@ -192,6 +204,7 @@ static void flush_writer(weir_sqlite_writer *writer)
     uint32_t num_refused = settle_locked(writer);
     int64_t num_lost = writer->num_lost;
     uv_mutex_unlock(&writer->lock);
+    thin_runs(writer, runs);
     tell_recovery(writer, num_lost);
     if (num_refused)
         weir_log(WEIR_LOG_ERROR, "database %s refused %" PRIu32 " entries, which are dropped", writer->path_text.text,

@@ -42,6 +42,7 @@ struct weir_sqlite_writer {
     uint32_t flush_at; /* number of entries that triggers a transaction */
     int64_t flush_interval_ns;
     int64_t retry_limit_ns;
+    int64_t keep_ns; /* 0 = all laps for ever */
     weir_run_identity identity;
     uv_thread_t thread;
     uv_mutex_t lock;

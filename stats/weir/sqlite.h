@@ -55,6 +55,9 @@ typedef struct weir_sqlite_options {
        its CPU time. Uses the signal SIGPROF; WEIR_EBUSY if the program does. WEIR_STACKS=1 in the environment asks for
        the same of each recording, but then only a warning is logged */
     bool stacks;
+    /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to 64
+       in one, which has their sums; older items are deleted. The room is used again, the file does not become smaller */
+    int64_t keep_ns;
 } weir_sqlite_options;
 
 /* For the inline function below. */

@@ -60,6 +60,7 @@ typedef struct record_settings {
     /* the statistics */
     const char *db_path;
     int64_t log_interval_ns; /* 0 = 60 s */
+    double keep_s;           /* 0 = for ever */
     int64_t rank;            /* -1 = the launcher's, or 0 */
     uint32_t local_rank;     /* the launcher's, or 0 */
     int64_t world;           /* 0 = the launcher's; or 1 if a rank is given */
