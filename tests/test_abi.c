@@ -124,6 +124,7 @@ static weir_pipeline *build(const weir_observer *observers, size_t num_observers
         .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 1, .den = 2 },
         .thread_hooks = &(weir_thread_hook){ .self = NULL },
         .num_thread_hooks = 1,
+        .kept_failures = 4,
     };
     if (weir_builder_build(builder, &all, &pipeline, &error) != WEIR_OK) {
         fprintf(stderr, "%s: %s\n", error.stage, error.message);
@@ -155,6 +156,11 @@ static void run(const weir_observer *observers, size_t num_observers)
     CHECK_GUARD(item);
     CHECK_GUARD(account);
     CHECK_GUARD(error);
+
+    weir_kept_failure *kept;
+    REQUIRE(weir_pipeline_next_failure(pipeline, &kept) == WEIR_OK);
+    REQUIRE(strcmp(kept->failure->message, "this one") == 0 && !kept->cause);
+    weir_kept_failure_free(kept);
 
     weir_snapshot *snapshot;
     REQUIRE(weir_pipeline_snapshot(pipeline, &snapshot) == WEIR_OK);

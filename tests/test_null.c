@@ -92,6 +92,11 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_mark_phase(p, NULL));
     REFUSED(weir_pipeline_mark_mode(NULL, "train"));
     REFUSED(weir_pipeline_mark_mode(p, NULL));
+    weir_kept_failure *failure;
+    REFUSED(weir_pipeline_next_failure(NULL, &failure));
+    REFUSED(weir_pipeline_next_failure(p, NULL));
+    weir_kept_failure_free(NULL);
+    REFUSED(weir_task_set_cause(NULL, &item, NULL));
     weir_pipeline_free(NULL);
     assert_int_equal(weir_pipeline_close(NULL, 0), WEIR_EINVAL);
     assert_int_equal(weir_pipeline_close_wait(-2), WEIR_EINVAL);

@@ -10,6 +10,7 @@
 #include <weir/struct_copy.h>
 
 #include "engine/measure/consumer_position.h"
+#include "engine/measure/kept_failures.h"
 #include "engine/measure/lap_taker.h"
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
@@ -134,6 +135,7 @@ static void destroy_pipeline(weir_pipeline *pipeline)
     free(pipeline->run->thread_hooks);
     free(pipeline->run);
     weir__tracker_free(pipeline->tracker);
+    weir__kept_failures_free(pipeline->kept_failures);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         weir__node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -186,7 +188,10 @@ static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *opti
 {
     int64_t start_ns = pipeline->start_ns = weir_clock_ns();
     pipeline->failure_log = weir__failure_log_new();
-    if (!pipeline->failure_log || weir__laps_init(pipeline, start_ns) != WEIR_OK ||
+    if (options->kept_failures)
+        pipeline->kept_failures = weir__kept_failures_new(options->kept_failures);
+    if (!pipeline->failure_log || !pipeline->kept_failures != !options->kept_failures ||
+        weir__laps_init(pipeline, start_ns) != WEIR_OK ||
         weir__trace_init(pipeline, options->trace_records) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
     pipeline->reporting->start_unix_ns = weir__laps_unix_at_ns(pipeline, start_ns);
@@ -347,6 +352,16 @@ int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, weir_error *
     *error = stage ? node->first_error : pipeline->error;
     weir__engine_unlock(pipeline);
     return error->status;
+}
+
+int weir_pipeline_next_failure(weir_pipeline *pipeline, weir_kept_failure **failure)
+{
+    if (!pipeline || !failure)
+        return WEIR_EINVAL;
+    *failure = is_of_parent(pipeline) ? NULL : weir__kept_failures_take(pipeline->kept_failures);
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
+    return *failure ? WEIR_OK : WEIR_ENOTFOUND;
 }
 
 static uint64_t num_gone(const weir_account *account)
