@@ -332,6 +332,9 @@ TEST_CASE(sampling_and_batches_refuse_null)
     REFUSED(weir_sampler_new(&(weir_sampler_config){ .num_items = 1 }, NULL, NULL));
     REFUSED(weir_sampler_begin(NULL, 0));
     assert_int_equal(weir_sampler_count(NULL), 0);
+    assert_int_equal(weir_sampler_left(NULL), 0);
+    assert_int_equal(weir_sampler_batches_left(NULL, 2, false), 0);
+    REFUSED(weir_sampler_resume(NULL, (const char *const[]){ "" }, 1, 0, NULL));
     assert_int_equal(weir_sampler_at(NULL, 0), 0);
     weir_sampler_free(NULL);
     REFUSED(weir_world_find(NULL, NULL, NULL));

@@ -3,6 +3,7 @@
 #include "engine/state/burst.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,6 +88,28 @@ static int make_conditions(weir_pipeline *pipeline, weir_error *error)
         code = weir__reporting_new(pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
+    return WEIR_OK;
+}
+
+static int begin_at_epoch(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
+{
+    uint64_t epoch = options->begin_epoch;
+    if (epoch == 0)
+        return WEIR_OK;
+    if (options->num_resume)
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "begin_epoch and resume are both given: a resumed run begins where its checkpoint was made");
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir__node *node = pipeline->core.nodes[i];
+        if (node->num_ins == 0 && !node->epochs)
+            return weir_error_set(error, WEIR_EINVAL, 0, "begin_epoch is %" PRIu64 ", but source %s has no epochs",
+                                  epoch, pipeline->nodes[i]->short_name);
+        if (node->num_ins == 0)
+            weir__source_begin_epoch(node, epoch);
+        node->merge_epoch = epoch;
+    }
+    weir__tracker_begin_epoch(pipeline->tracker, epoch);
     return WEIR_OK;
 }
 
@@ -219,6 +242,8 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)
         status = weir__tracker_new(pipeline, options, &pipeline->tracker, error);
+    if (status == WEIR_OK)
+        status = begin_at_epoch(pipeline, options, error);
     if (status == WEIR_OK)
         status = copy_thread_hooks(pipeline->run, options, error);
     if (status == WEIR_OK)

@@ -187,6 +187,10 @@ typedef struct weir_pipeline_options {
     /* So many failures wait for weir_pipeline_next_failure(), each in about 1 kB; of more, the oldest is lost (0 = none are
        kept). */
     uint32_t kept_failures;
+    /* The run begins at the start of this epoch, as if those before it had been delivered: items have its number, and
+       weir_stage_options.epochs counts it (with 5 epochs and 3, two are left). All sources need epochs. Not together with resume, which
+       begins where its checkpoint was made (0 = the first one). */
+    uint64_t begin_epoch;
 } weir_pipeline_options;
 
 /*
