@@ -500,6 +500,13 @@ TEST_CASE(the_dataset_refuses_null)
     REFUSED(weir_dataset_open(NULL, NULL, &dataset, NULL));
     REFUSED(weir_dataset_open("a", NULL, NULL, NULL));
     weir_dataset_close(NULL);
+    weir_dataset_memory_free(NULL);
+    REFUSED(weir_dataset_build_memory(&(weir_dataset_build_options){ .root = "." }, NULL, NULL, NULL));
+    REFUSED(weir_dataset_ask_memory(NULL, WEIR_DATASET_SUMMARY, NULL, no_row, NULL, NULL));
+    uint64_t num_broken;
+    weir_broken_clip broken;
+    REFUSED(weir_dataset_count_broken(NULL, &num_broken, NULL));
+    REFUSED(weir_dataset_read_broken(NULL, 0, &broken, NULL));
     assert_int_equal(weir_dataset_count(NULL), 0);
     assert_int_equal(weir_dataset_fingerprint(NULL), 0);
     assert_true(weir_dataset_items(NULL).fill == NULL);
