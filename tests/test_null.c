@@ -406,6 +406,7 @@ TEST_CASE(the_statistics_refuse_null)
     assert_int_equal(weir_trace_merge("a", (const char *const[]){ "b", NULL }, 2, NULL, false, NULL), WEIR_EINVAL);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
+    REFUSED(weir_reader_open_writer(NULL, &reader, NULL));
     weir_reader_close(NULL);
     assert_string_equal(weir_reader_path(NULL), "");
     REFUSED(weir_reader_hold(NULL, NULL));

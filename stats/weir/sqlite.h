@@ -51,6 +51,10 @@ typedef struct weir_sqlite_options {
     int32_t rank;        /* for `run` */
     uint32_t world;      /* for `run`: the number of ranks (0 = 1) */
     const char *job;     /* for `run`: a name that all ranks of a job share (NULL = "") */
+    /* Record in memory instead of a file; the path is NULL. weir_reader_open_writer() reads it. The memory is freed when the writer and
+       its readers are closed. It grows by about 2 kB with each lap of three stages, up to SQLite's limit, 1 GiB unless the program has
+       changed that; what does not fit is lost, and counted (default: a file). */
+    bool in_memory;
 } weir_sqlite_options;
 
 /* For the inline function below. */
@@ -61,7 +65,7 @@ WEIR_API int weir_sqlite_open_sized(const char *path, const weir_sqlite_options 
  * Opens the database, creates the file and the folders of its path if missing, and starts the thread. An empty file
  * is used as it is. Fails, without changing anything, if the file is not a database, belongs to another program, has
  * a newer schema than this library knows, or cannot be written. Then *error (may be NULL) holds one line that names
- * the path, and *writer is NULL. options may be NULL.
+ * the path, and *writer is NULL. options may be NULL. With in_memory, path must be NULL.
  */
 static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
                                    weir_error *error)
