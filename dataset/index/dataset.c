@@ -280,6 +280,19 @@ static const char find_columns[] =
 
 enum { NUM_FIND_COLUMNS = 14 };
 
+static int prepare_find(weir_dataset *dataset, weir_error *error)
+{
+    int rc = weir__user_columns_read(&dataset->columns, dataset->db, dataset->path, error);
+    if (rc != WEIR_OK)
+        return rc;
+    char *columns = sqlite3_mprintf("%s%s", find_columns, dataset->columns.sql);
+    rc = columns ? prepare_items(dataset, columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?",
+                                 &dataset->find, error)
+                 : fail_memory(error);
+    sqlite3_free(columns);
+    return rc;
+}
+
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
     bool is_chosen = options->where || options->num_classes;
@@ -307,14 +320,7 @@ static int open_index(weir_dataset *dataset, const weir_dataset_options *options
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
                             is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
-        rc = weir__user_columns_read(&dataset->columns, dataset->db, dataset->path, error);
-    char *columns = rc == WEIR_OK ? sqlite3_mprintf("%s%s", find_columns, dataset->columns.sql) : NULL;
-    if (rc == WEIR_OK && !columns)
-        rc = fail_memory(error);
-    if (rc == WEIR_OK)
-        rc = prepare_items(dataset, columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?", &dataset->find,
-                           error);
-    sqlite3_free(columns);
+        rc = prepare_find(dataset, error);
     free(condition);
     return rc;
 }
