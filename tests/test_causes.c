@@ -339,4 +339,54 @@ TEST_CASE(each_attempt_in_a_place_is_a_failure_with_its_number)
     end_test(pipeline);
 }
 
+/* Items without anything to release, so that short steps run in bursts. */
+static int count_up(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *num_made = worker;
+    (void)in;
+    (void)task;
+    if (*num_made == 20000)
+        return WEIR_EOF;
+    out->data = (void *)(uintptr_t)++ * num_made;
+    return WEIR_OK;
+}
+
+static void count_release(void *cause)
+{
+    (void)cause;
+    counter_add(&released, 1);
+}
+
+static int fail_each_64th(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    if ((uintptr_t)in->data % 64 == 0)
+        return weir_task_fail(task, WEIR_EDATA, 0, "without a cause");
+    weir_task_set_cause(task, task, count_release);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op count_up_op = { .name = "count_up", .worker_size = sizeof(uint64_t), .run = count_up };
+static const weir_op fail_each_64th_op = { .name = "fail_each_64th", .run = fail_each_64th };
+
+TEST_CASE(in_a_burst_of_steps_no_failure_gets_the_cause_of_another_task)
+{
+    counter_init(&released);
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &count_up_op, NULL, 0, &(weir_stage_options){ .queue_items = 256 });
+    weir_builder_pipe(builder, &fail_each_64th_op, NULL, 0, &(weir_stage_options){ .queue_items = 256 });
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 256 });
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1, .kept_failures = 1000 });
+    assert_int_equal(drain_all(pipeline), 20000 - 20000 / 64);
+    assert_int_equal(counter_value(&released), 20000 - 20000 / 64);
+    for (uint64_t i = 0; i < 20000 / 64; i++) {
+        weir_kept_failure *kept = pull(pipeline);
+        assert_null(kept->cause);
+        weir_kept_failure_free(kept);
+    }
+    assert_null(pull(pipeline));
+    weir_pipeline_free(pipeline);
+}
+
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

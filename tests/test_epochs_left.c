@@ -21,7 +21,7 @@
 
 #include "common/random.h"
 
-enum { NUM_EPOCHS = 3, MAX_RANKS = 5, MAX_ITEMS = 70, NUM_CASES = 150 };
+enum { NUM_EPOCHS = 3, MAX_RANKS = 5, MAX_ITEMS = 70, NUM_CASES = 100 };
 
 static uint64_t chance_state;
 
