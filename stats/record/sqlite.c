@@ -5,10 +5,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stats/record/item_sampler.h"
+#include "stats/record/memory_name.h"
 #include "stats/record/process_info.h"
 #include "stats/record/rolls.h"
 #include "stats/record/stack_recorder.h"
@@ -22,6 +25,8 @@ enum {
     DEFAULT_BUFFER_ENTRIES = 4096,
     OPEN_RETRY_MS = 20,
 };
+
+static atomic_uint num_memories; /* recordings in memory so far */
 
 static int64_t span_or_default(int64_t span_ns, int64_t default_ns)
 {
@@ -39,6 +44,9 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->keep_ns = options->keep_ns;
     writer->identity.rank = options->rank;
     writer->identity.world = options->world ? options->world : 1;
+    if (options->in_memory) /* a program may contain several copies of this library: a number alone is not enough */
+        snprintf(writer->memory_name, sizeof writer->memory_name, "file:/weir-stats-%p-%u?vfs=memdb",
+                 (void *)&num_memories, atomic_fetch_add(&num_memories, 1));
     writer->end = &writer->first;
     writer->taker.take = weir__buffer_take_record;
 }
@@ -88,7 +96,9 @@ static int insert_first_run(weir_sqlite_writer *writer)
 static int open_writer_database(weir_sqlite_writer *writer, weir_error *error)
 {
     int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
-    int status = weir__database_open_writer(writer->path, deadline_ns, &writer->db, error);
+    int status = *writer->memory_name
+                     ? weir__database_make_memory(writer->memory_name, &writer->db, writer->path, error)
+                     : weir__database_open_writer(writer->path, deadline_ns, &writer->db, error);
     if (status != WEIR_OK)
         return status;
     sqlite3_wal_hook(writer->db, weir__writer_checkpoint, writer);
@@ -164,13 +174,15 @@ static void destroy_lock(weir_sqlite_writer *writer)
 int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, size_t given_size,
                            weir_sqlite_writer **result, weir_error *error)
 {
-    if (!path || !result)
+    if (!result)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_sqlite_options options;
     *result = NULL;
     int code, status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_options", error);
     if (status != WEIR_OK)
         return status;
+    if (!path == !options.in_memory)
+        return weir_error_set(error, WEIR_EINVAL, 0, "a recording needs either the path of a database or in_memory");
     if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0 || options.keep_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "flush_interval_ns, retry_limit_ns and keep_ns must not be negative");
@@ -180,7 +192,7 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     if (!writer)
         return weir_error_set(error, status, 0, "out of memory");
     set_options(writer, &options);
-    if (!set_strings(writer, path ? path : "", &options)) {
+    if (!set_strings(writer, path ? path : WEIR__MEMORY_PATH, &options)) {
         weir_error_set(error, status, 0, "out of memory");
         goto fail_memory;
     }
@@ -212,6 +224,12 @@ fail_database:
 fail_memory:
     free_memory(writer);
     return status;
+}
+
+const char *weir__writer_memory_name(const weir_sqlite_writer *writer, const char **path)
+{
+    *path = writer->path;
+    return writer->memory_name;
 }
 
 weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)

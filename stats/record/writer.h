@@ -36,7 +36,8 @@ typedef struct weir_problem {
 struct weir_sqlite_writer {
     /* immutable after open */
     weir_record_taker taker;
-    char *path;
+    char *path;               /* of memory: for messages */
+    char memory_name[80];     /* see memory_name.h; "" = a file */
     weir_path_text path_text; /* for messages */
     uint32_t capacity;
     uint32_t flush_at; /* number of entries that triggers a transaction */

@@ -110,6 +110,17 @@ typedef struct weir_reader weir_reader;
  */
 WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error *error);
 
+struct weir_sqlite_writer;
+
+/*
+ * Opens what a writer records, in its file or in memory, while the run goes on or after it: first waits until all that it has observed
+ * is written (weir_sqlite_flush()). Laps are observed when they end (weir_pipeline_options.stats_interval_ns). The reader is a
+ * connection of its own, and may be used on another thread. It also works after weir_sqlite_close(). While a reader of a
+ * recording in memory holds it (weir_reader_hold()) or is in the middle of a query, the writer keeps entries in its buffer. On failure
+ * *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
+ */
+WEIR_API int weir_reader_open_writer(struct weir_sqlite_writer *writer, weir_reader **reader, weir_error *error);
+
 /* Its queries must have ended. NULL is fine. */
 WEIR_API void weir_reader_close(weir_reader *reader);
 
