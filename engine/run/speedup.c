@@ -1,5 +1,6 @@
 #include "engine/run/speedup.h"
 
+#include "engine/base/readings.h"
 #include "engine/run/node.h"
 #include "engine/run/pipeline_start.h"
 #include "engine/run/run_room.h"
@@ -17,7 +18,7 @@ static void raise_delayed(weir_pipeline *pipeline, int64_t credit_ns)
 
 static void sleep_ns(int64_t ns)
 {
-    nanosleep(&(struct timespec){ .tv_nsec = ns < HELD_SLICE_NS ? ns : HELD_SLICE_NS }, NULL);
+    weir__readings_get()->sleep(ns < HELD_SLICE_NS ? ns : HELD_SLICE_NS);
 }
 
 void weir__speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
