@@ -111,7 +111,7 @@ static const weir__readings real = { .clock_ns = read_monotonic_ns,
                                      .sleep = sleep_for_ns,
                                      .wait = wait_for_post };
 
-static weir__readings invented;             /* of a test, completed */
+static weir__readings invented; /* of a test, completed */
 static const weir__readings *used = &real;
 
 const weir__readings *weir__readings_get(void)
