@@ -37,6 +37,7 @@ static struct {
     pthread_t driver;
     bool has_driver;
     weir_pipeline *pipeline; /* the driver's only */
+    _Atomic int64_t late_ns;
     atomic_bool lets_go, ends;
 
     pthread_mutex_t lock;
@@ -88,7 +89,7 @@ static bool wait_for_post(sem_t *woken, int64_t until_ns)
 {
     pthread_mutex_lock(&kept.lock);
     kept.service = woken;
-    kept.service_until_ns = until_ns;
+    kept.service_until_ns = until_ns + atomic_load(&kept.late_ns);
     kept.has_service = true;
     kept.is_posted = false;
     pthread_mutex_unlock(&kept.lock);
@@ -99,6 +100,11 @@ static bool wait_for_post(sem_t *woken, int64_t until_ns)
     kept.service = NULL;
     pthread_mutex_unlock(&kept.lock);
     return !is_posted;
+}
+
+void virtual_time_be_late(int64_t ns)
+{
+    atomic_store(&kept.late_ns, ns);
 }
 
 /* ---- the driver ------------------------------------------------------------------------------------------------- */
@@ -223,6 +229,7 @@ void virtual_time_begin(void)
                                              .sleep = virtual_time_sleep,
                                              .wait = wait_for_post };
     atomic_store(&kept.now_ns, 1000 * WEIR_SECOND);
+    atomic_store(&kept.late_ns, 0);
     kept.has_service = false;
     weir__readings_set(&invented);
 }

@@ -30,6 +30,9 @@ void virtual_time_consumes(void);
 /* Sleeps; what a task is. */
 void virtual_time_sleep(int64_t ns);
 
+/* From now on the service thread wakes up so much later than it should. */
+void virtual_time_be_late(int64_t ns);
+
 /* Moves the time without anyone asleep. */
 void virtual_time_move(int64_t ns);
 
