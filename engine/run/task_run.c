@@ -141,7 +141,7 @@ static int run_timed(weir_slot *slot)
 {
     const weir_node *node = slot->node;
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
-    int64_t credit_ns = weir__speedup_credit(node->pipeline);
+    weir__credit credit = weir__speedup_begin(node->pipeline, node);
     if (slot->num_parts)
         weir__parts_continue(slot);
     slot->number_after = 0;
@@ -151,8 +151,8 @@ static int run_timed(weir_slot *slot)
                      : node->op->run(slot->worker, node->core.num_ins ? &slot->core.in : NULL, &slot->core.out, slot);
     slot->core.end_ns = now_after(slot, start_ns);
     slot->core.step_run_ns = slot->core.end_ns - start_ns;
-    if (credit_ns >= 0) {
-        weir__speedup_settle(node->pipeline, node, credit_ns, slot->core.step_run_ns, &slot->should_stop);
+    if (credit.held_ns >= 0) {
+        weir__speedup_end(node->pipeline, node, credit, &slot->should_stop);
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
     }
     if (slot->core.num_chunks == 0)

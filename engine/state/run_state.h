@@ -267,6 +267,7 @@ struct weir_pool {
     bool quit;
     weir_worker **workers; /* each exists until the pool is freed */
     uint32_t num_made;     /* in `workers` */
+    uint32_t num_leaving;  /* of these, surplus ones that still run a step */
     int64_t threads_since_ns;
     weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
     uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
