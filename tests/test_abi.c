@@ -124,6 +124,7 @@ static weir_pipeline *build(const weir_observer *observers, size_t num_observers
         .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 1, .den = 2 },
         .thread_hooks = &(weir_thread_hook){ .self = NULL },
         .num_thread_hooks = 1,
+        .kept_failures = 4,
     };
     if (weir_builder_build(builder, &all, &pipeline, &error) != WEIR_OK) {
         fprintf(stderr, "%s: %s\n", error.stage, error.message);
@@ -155,6 +156,11 @@ static void run(const weir_observer *observers, size_t num_observers)
     CHECK_GUARD(item);
     CHECK_GUARD(account);
     CHECK_GUARD(error);
+
+    weir_kept_failure *kept;
+    REQUIRE(weir_pipeline_next_failure(pipeline, &kept) == WEIR_OK);
+    REQUIRE(strcmp(kept->failure->message, "this one") == 0 && !kept->cause);
+    weir_kept_failure_free(kept);
 
     weir_snapshot *snapshot;
     REQUIRE(weir_pipeline_snapshot(pipeline, &snapshot) == WEIR_OK);
@@ -194,6 +200,60 @@ static void record_and_read(void)
     close(fd);
     unlink(path);
     REQUIRE(unlink(trace_path) == 0);
+}
+#endif
+
+#ifdef WEIR_SQLITE_H
+static void record_in_memory(void)
+{
+    weir_error error = { 0 };
+    weir_sqlite_writer *writer;
+    weir_reader *reader;
+    GUARDED(weir_sqlite_options, options);
+    options.value = (weir_sqlite_options){ .in_memory = true };
+    REQUIRE(weir_sqlite_open(NULL, &options.value, &writer, &error) == WEIR_OK);
+    REQUIRE(weir_reader_open_writer(writer, &reader, &error) == WEIR_OK);
+    REQUIRE(weir_sqlite_close(writer, &error) == WEIR_OK);
+    weir_reader_close(reader);
+    CHECK_GUARD(options);
+}
+#endif
+
+#ifdef WEIR_LOOP_H
+static void judge_loop(void)
+{
+    weir_loop *loop;
+    GUARDED(weir_loop_result, result);
+    REQUIRE(weir_loop_new(&loop, NULL) == WEIR_OK);
+    for (int i = 0; i < 50; i++)
+        REQUIRE(weir_loop_add(loop, 10000 + i % 2, 10000, false) == WEIR_OK);
+    REQUIRE(weir_loop_judge(loop, &result.value) == WEIR_OK);
+    REQUIRE(result.value.kind == WEIR_LOOP_DATA && result.value.num_steps == 50 &&
+            strstr(result.value.text, "waits"));
+    weir_loop_free(loop);
+    CHECK_GUARD(result);
+}
+#endif
+
+#ifdef WEIR_DATASET_H
+static void index_in_memory(void)
+{
+    const char *missing = "/nowhere.mp4";
+    weir_error error = { 0 };
+    weir_dataset_memory *memory;
+    weir_dataset *dataset;
+    uint64_t num_broken;
+    GUARDED(weir_broken_clip, clip);
+    const weir_dataset_build_options options = { .paths = &missing, .num_paths = 1 };
+    REQUIRE(weir_dataset_build_memory(&options, &memory, NULL, &error) == WEIR_OK);
+    const weir_dataset_options all = { .memory = memory, .may_be_empty = true };
+    REQUIRE(weir_dataset_open(NULL, &all, &dataset, &error) == WEIR_OK);
+    weir_dataset_memory_free(memory);
+    REQUIRE(weir_dataset_count_broken(dataset, &num_broken, &error) == WEIR_OK && num_broken == 1);
+    REQUIRE(weir_dataset_read_broken(dataset, 0, &clip.value, &error) == WEIR_OK);
+    REQUIRE(strcmp(clip.value.path, missing) == 0 && clip.value.status < 0);
+    weir_dataset_close(dataset);
+    CHECK_GUARD(clip);
 }
 #endif
 
@@ -381,6 +441,13 @@ int main(void)
     REQUIRE(num_begun == 40 && num_stage_calls == 2 && num_ends == 1);
 #ifdef WEIR_SQLITE_H
     record_and_read();
+    record_in_memory();
+#endif
+#ifdef WEIR_LOOP_H
+    judge_loop();
+#endif
+#ifdef WEIR_DATASET_H
+    index_in_memory();
 #endif
 #ifdef WEIR_VIDEO_H
     refuse_what_is_no_video();

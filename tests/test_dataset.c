@@ -957,6 +957,167 @@ TEST_CASE(durations_that_make_no_sense_end_the_answer)
     assert_answer(index, WEIR_DATASET_DURATIONS, NULL, "1.00|2.00|2|2.00\n2.00|4.00|1|3.00\n");
 }
 
+/* ---- in memory, and what is broken ------------------------------------------------------------------------------- */
+
+static weir_dataset_memory *build_memory(const weir_dataset_build_options *options, weir_dataset_progress *progress)
+{
+    weir_dataset_memory *memory;
+    weir_error error = { 0 };
+    if (weir_dataset_build_memory(options, &memory, progress, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return memory;
+}
+
+static void assert_same_items(weir_dataset *one, weir_dataset *other)
+{
+    assert_int_equal(weir_dataset_count(one), weir_dataset_count(other));
+    assert_int_equal(weir_dataset_fingerprint(one), weir_dataset_fingerprint(other));
+    for (uint64_t i = 0; i < weir_dataset_count(one); i++) {
+        weir_entry *left = entry_of(one, i), *right = entry_of(other, i);
+        assert_string_equal(left->path, right->path);
+        assert_int_equal(left->class_id, right->class_id);
+        assert_int_equal(left->size_bytes, right->size_bytes);
+        assert_int_equal(left->packets_bytes, right->packets_bytes);
+        assert_memory_equal(left->packets, right->packets, left->packets_bytes);
+        weir_entry_free(left);
+        weir_entry_free(right);
+    }
+}
+
+TEST_CASE(an_index_in_memory_is_the_same_as_in_a_file)
+{
+    const char *index = clips_path("beside.weir");
+    weir_dataset_build_options options = { .root = make_tree("beside") };
+    weir_dataset_progress of_file = build_with(index, &options), of_memory;
+    weir_dataset_memory *memory = build_memory(&options, &of_memory);
+    assert_memory_equal(&of_memory, &of_file, sizeof of_file);
+    weir_dataset_options chosen = { .where = "duration > 2 OR label = 'walk'" };
+    for (int i = 0; i < 2; i++) {
+        chosen.memory = NULL;
+        weir_dataset *file = open_with(index, &chosen);
+        chosen.memory = memory;
+        weir_dataset *dataset = open_with(NULL, &chosen);
+        assert_same_items(dataset, file);
+        weir_dataset_close(dataset);
+        weir_dataset_close(file);
+        chosen.where = NULL;
+    }
+    weir_dataset_memory_free(memory);
+}
+
+TEST_CASE(datasets_outlive_the_memory_that_they_were_opened_from)
+{
+    weir_dataset_build_options options = { .root = make_tree("outlived") };
+    weir_dataset_memory *memory = build_memory(&options, NULL);
+    weir_dataset *first = open_with(NULL, &(weir_dataset_options){ .memory = memory });
+    weir_dataset *second = open_with(NULL, &(weir_dataset_options){ .memory = memory, .where = "label = 'run'" });
+    weir_dataset_memory_free(memory);
+    options.glob = "d.mp4";
+    memory = build_memory(&options, NULL); /* another one, although the first one's memory is still in use */
+    weir_dataset *other = open_with(NULL, &(weir_dataset_options){ .memory = memory });
+    assert_int_equal(weir_dataset_count(first), 4);
+    assert_int_equal(weir_dataset_count(second), 2);
+    assert_int_equal(weir_dataset_count(other), 1);
+    weir_entry *entry = entry_of(second, 1);
+    assert_non_null(strstr(entry->path, "outlived/run/b.mp4"));
+    weir_entry_free(entry);
+    weir_dataset_close(first);
+    weir_dataset_close(second);
+    weir_dataset_close(other);
+    weir_dataset_memory_free(memory);
+}
+
+static int sum_clips(void *self, const weir_dataset_cell *cells, size_t num_cells)
+{
+    assert_true(num_cells > 2);
+    ((int64_t *)self)[0] += cells[0].integer;
+    ((int64_t *)self)[1] += cells[1].integer;
+    return WEIR_OK;
+}
+
+TEST_CASE(an_index_in_memory_answers_questions)
+{
+    weir_error error = { 0 };
+    weir_dataset_memory *memory =
+        build_memory(&(weir_dataset_build_options){ .root = make_tree("remembered") }, NULL);
+    int64_t clips_and_broken[2] = { 0 };
+    assert_int_equal(weir_dataset_ask_memory(memory, WEIR_DATASET_SUMMARY, NULL, sum_clips, clips_and_broken, &error),
+                     WEIR_OK);
+    assert_int_equal(clips_and_broken[0], 5);
+    assert_int_equal(clips_and_broken[1], 1);
+    assert_int_equal(weir_dataset_ask_memory(memory, WEIR_DATASET_SUMMARY, "1; DROP TABLE clip", sum_clips,
+                                             clips_and_broken, &error),
+                     WEIR_EINVAL);
+    weir_dataset_memory_free(memory);
+}
+
+TEST_CASE(an_index_in_memory_is_whole_or_not_there)
+{
+    weir_error error = { 0 };
+    weir_dataset_memory *memory = (weir_dataset_memory *)&error;
+    weir_dataset_build_options options = { .root = make_tree("halved"), .progress = stop_at_once };
+    assert_int_equal(weir_dataset_build_memory(&options, &memory, NULL, &error), WEIR_ESTOPPED);
+    assert_null(memory);
+    weir_dataset *dataset;
+    error = (weir_error){ 0 };
+    assert_int_equal(weir_dataset_open(NULL, &(weir_dataset_options){ .memory = NULL }, &dataset, &error),
+                     WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "either a path or"));
+    options.progress = NULL;
+    memory = build_memory(&options, NULL);
+    assert_int_equal(weir_dataset_open("a", &(weir_dataset_options){ .memory = memory }, &dataset, NULL),
+                     WEIR_EINVAL);
+    weir_dataset_memory_free(memory);
+}
+
+static uint64_t count_broken(weir_dataset *dataset)
+{
+    uint64_t num_broken;
+    assert_int_equal(weir_dataset_count_broken(dataset, &num_broken, NULL), WEIR_OK);
+    return num_broken;
+}
+
+TEST_CASE(broken_clips_are_counted_and_read_by_number)
+{
+    const char *root = make_tree("breakage");
+    char path[512];
+    snprintf(path, sizeof path, "%s/also.mp4", root);
+    clips_write_text(path, "no video either\n");
+    weir_error error = { 0 };
+    weir_broken_clip broken;
+    weir_dataset_memory *memory = build_memory(&(weir_dataset_build_options){ .root = root }, NULL);
+    weir_dataset *dataset = open_with(NULL, &(weir_dataset_options){ .memory = memory });
+    assert_int_equal(count_broken(dataset), 2);
+    assert_int_equal(weir_dataset_read_broken(dataset, 1, &broken, &error), WEIR_OK);
+    assert_string_equal(broken.path, "walk/broken.mp4");
+    assert_string_equal(broken.label, "walk");
+    assert_int_equal(broken.status, WEIR_EDATA);
+    assert_true(strlen(broken.message) > 5);
+    assert_int_equal(weir_dataset_read_broken(dataset, 0, &broken, &error), WEIR_OK);
+    assert_string_equal(broken.path, "also.mp4");
+    assert_int_equal(weir_dataset_read_broken(dataset, 2, &broken, &error), WEIR_ERANGE);
+    assert_non_null(strstr(error.message, "no broken clip 2"));
+    assert_int_equal(count_broken(dataset), 2);
+    weir_dataset_close(dataset);
+    dataset = open_with(NULL, &(weir_dataset_options){ .memory = memory, .where = "label = 'walk'" });
+    assert_int_equal(count_broken(dataset), 1);
+    weir_dataset_close(dataset);
+    weir_dataset_memory_free(memory);
+}
+
+TEST_CASE(an_index_of_broken_files_only_can_be_opened_to_read_why)
+{
+    const char *path = clips_path("alone.mp4"), *index = clips_path("alone.weir");
+    clips_write_text(path, "no video\n");
+    build_with(index, &(weir_dataset_build_options){ .paths = &path, .num_paths = 1 });
+    weir_dataset *dataset;
+    assert_int_equal(weir_dataset_open(index, NULL, &dataset, NULL), WEIR_ENOTFOUND);
+    dataset = open_with(index, &(weir_dataset_options){ .may_be_empty = true });
+    assert_int_equal(weir_dataset_count(dataset), 0);
+    assert_int_equal(count_broken(dataset), 1);
+    weir_dataset_close(dataset);
+}
+
 /* ---- a pipeline over it ---------------------------------------------------------------------------------------- */
 
 TEST_CASE(batches_have_the_labels_of_the_index)

@@ -70,80 +70,34 @@ TEST_CASE(the_environment_makes_any_program_record_and_trace)
 }
 
 /* Runs the program until a sample of its stage is there: a run may get little CPU time. */
-TEST_CASE(the_environment_makes_any_program_write_its_stacks)
+TEST_CASE(the_environment_makes_any_program_record_its_functions)
 {
     enum { MOST_RUNS = 100 };
-    char *work = make_folder(), *first = path_in(work, "stacks.txt"), *text = NULL;
-    char *argv[] = { (char *)(uintptr_t)program_path("EVENT_LOOP"), "50", NULL };
-    for (int i = 1; i <= MOST_RUNS && !(text && strstr(text, ";work")); i++) {
+    bool is_there = false;
+    char *work = make_folder(), *database = path_in(work, "runs.db"), *trace = path_in(work, "t.json");
+    setenv("WEIR_STACKS", "1", 1);
+    for (int i = 1; i <= MOST_RUNS && !is_there; i++) {
         struct program program;
-        char name[32] = "stacks.txt";
-        if (i > 1)
-            snprintf(name, sizeof name, "stacks.%d.txt", i); /* what is there stays */
-        setenv("WEIR_STACKS", first, 1);
-        program_run(&program, work, argv);
-        unsetenv("WEIR_STACKS");
-        assert_int_equal(program.status, 0);
+        run_with(work, database, trace, &program);
+        assert_null(strstr(program.err, "warning"));
         program_free(&program);
-        free(text);
-        char *path = path_in(work, name);
-        text = read_file(path);
-        free(path);
+        char *argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"),
+                         "query",
+                         database,
+                         "--by",
+                         "function",
+                         "--run",
+                         "all",
+                         "--csv",
+                         NULL };
+        program_run(&program, work, argv);
+        is_there = strstr(program.out, "\nwork,");
+        program_free(&program);
     }
-    assert_non_null(strstr(text, ";work"));
-    free(text);
-    free(first);
-    remove_folder(work);
-}
-
-TEST_CASE(stacks_are_a_table_of_functions_folded_or_a_flame_graph)
-{
-    char *work = make_folder(), *stacks = path_in(work, "known.txt"), *picture = path_in(work, "flames.svg");
-    write_file(stacks, "# weir stacks: second;thread;functions samples\n"
-                       "000000;main;main;take;copy 3\n000001;main;main;take;take 2\n000001;pool;run<int> 5\n"
-                       "000002;pool;ru");
-    assert_answers(work, "trace", stacks, "--csv", "take,5,0.5,2,0.2");
-    assert_answers(work, "trace", stacks, "--csv", "main,5,0.5,0,0");
-    assert_answers(work, "trace", stacks, "--folded",
-                   "main;main;take;copy 3\nmain;main;take;take 2\npool;run<int> 5\n");
-    assert_answers(work, "trace", stacks, "--until=1s", "3 samples");
-    assert_answers(work, "trace", stacks, "--since=1s", "7 samples");
-    char option[512];
-    snprintf(option, sizeof option, "--output=%s", picture);
-    assert_answers(work, "trace", stacks, option, "");
-    char *drawn = read_file(picture);
-    assert_non_null(strstr(drawn, "<title>run&#60;int&#62;: 5 samples, 50.0 %</title><rect x=\"600.0\""));
-    free(drawn);
-    free(picture);
-    free(stacks);
-    remove_folder(work);
-}
-
-/* The file may be anybody's. Names in a line are read one by one, so a line is as deep as it is long. */
-TEST_CASE(stacks_that_make_no_sense_are_passed_over)
-{
-    enum { DEPTH = 300000 };
-    char *work = make_folder(), *stacks = path_in(work, "odd.txt");
-    FILE *file = fopen(stacks, "w");
-    assert_non_null(file);
-    fputs("# weir stacks: second;thread;functions samples\n", file);
-    fwrite("\0;a;b 9\n", 1, 8, file);  /* nothing is before its end */
-    fwrite("1;a\0;b 9\n", 1, 9, file); /* more is behind its end */
-    /* more than can be shown, the largest count, and one that cannot be added to it */
-    fputs("1;main;take 9223372036854775808\n1;main;take 9223372036854775807\n1;main;take 1\n", file);
-    fputs("99999999999999999999999;main 1\n;\n \n1; 1\n", file);
-    fclose(file);
-    assert_answers(work, "trace", stacks, "--csv", "take,9223372036854775807,");
-    write_file(stacks, "# weir stacks: second;thread;functions samples\n");
-    file = fopen(stacks, "a");
-    assert_non_null(file);
-    fputs("1;main", file);
-    for (int i = 0; i < DEPTH; i++)
-        fputs(";f", file);
-    fputs(" 5\n", file);
-    fclose(file);
-    assert_answers(work, "trace", stacks, "--csv", "f,5,1,5,1");
-    free(stacks);
+    unsetenv("WEIR_STACKS");
+    assert_true(is_there);
+    free(trace);
+    free(database);
     remove_folder(work);
 }
 

@@ -84,6 +84,30 @@ TEST_CASE(a_straggler_is_named_since_it_is_slow)
     assert_null(strstr(run(folder, 0), " -")); /* "-200.0 %" slower */
 }
 
+/* Of an even number the mean of the two in the middle. The ranks are not in the order of their rates. */
+TEST_CASE(the_median_is_that_of_1_2_3_and_10_ranks)
+{
+    static const struct {
+        int num;
+        const char *median;
+    } cases[] = { { 1, "1 rank; median 10.00 items/s" },
+                  { 2, "2 ranks; median 11.00 items/s" },
+                  { 3, "3 ranks; median 12.00 items/s" },
+                  { 10, "10 ranks; median 19.00 items/s" } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char paths[2048] = "";
+        for (int rank = 0; rank < cases[i].num; rank++) {
+            char name[32];
+            snprintf(name, sizeof name, "of%d-rank%d.db", cases[i].num, rank);
+            uint64_t order = (uint64_t)(7 * rank % cases[i].num);
+            record_rank(name, rank, 100 + 20 * order, NUM_LAPS, 0, NUM_LAPS);
+            size_t used = strlen(paths);
+            snprintf(paths + used, sizeof paths - used, "'%s' ", in_folder(name));
+        }
+        assert_has(run(paths, 0), cases[i].median);
+    }
+}
+
 /* Ranks 0 to 3 of "first", and later ranks 0 and 1 of "second", as a resume with fewer ranks has them. */
 TEST_CASE(jobs_in_one_folder_are_not_mixed)
 {

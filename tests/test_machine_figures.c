@@ -1,6 +1,5 @@
 /*
- * The figures of the process and the machine, from invented files of the kernel whose numbers all differ. Held constant: what
- * getrusage() says, which cannot be invented; its figures are only compared with those of the same call.
+ * The figures of the process and the machine, from invented files of the kernel whose numbers all differ.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +13,8 @@
 #include <weir/metrics.h>
 #include <weir/op.h>
 
+#include "engine/base/kernel_files.h"
+#include "engine/base/readings.h"
 #include "engine/measure/child_processes.h"
 #include "engine/measure/machine_stats.h"
 
@@ -44,10 +45,7 @@ static struct {
 
 enum { NUM_FILES = sizeof files / sizeof files[0] };
 
-/* In the place of weir__read_start() in machine_stats.c. */
-size_t read_invented(const char *path, char *text, size_t size);
-
-size_t read_invented(const char *path, char *text, size_t size)
+static size_t read_invented(const char *path, char *text, size_t size)
 {
     text[0] = '\0';
     for (int i = 0; i < NUM_FILES; i++)
@@ -124,21 +122,49 @@ TEST_CASE(the_memory_of_child_processes_is_that_of_all_that_work)
     assert_int_equal(weir_child_process_begin(0), WEIR_EINVAL);
 }
 
-TEST_CASE(the_process_is_as_getrusage_says)
+static bool use_much(weir__process_usage *usage)
+{
+    *usage = (weir__process_usage){
+        .cpu_ns = 1, .num_minor_faults = 2, .num_major_faults = 3, .num_voluntary = 4, .num_involuntary = 5
+    };
+    return true;
+}
+
+static int64_t count_files(void)
+{
+    return 6;
+}
+
+TEST_CASE(the_process_is_as_its_usage_says)
+{
+    weir__readings_set(&(weir__readings){ .file = read_invented, .usage = use_much, .num_files = count_files });
+    weir_machine_reading r = read_all();
+    weir__readings_set(&(weir__readings){ .file = read_invented });
+    assert_int_equal(r.process.cpu_ns, 1);
+    assert_int_equal(r.process.num_minor_faults, 2);
+    assert_int_equal(r.process.num_major_faults, 3);
+    assert_int_equal(r.process.num_voluntary, 4);
+    assert_int_equal(r.process.num_involuntary, 5);
+    assert_int_equal(r.process.num_open_files, 6);
+}
+
+/* The real ones, on a thread that works: two readings of the kernel around ours. */
+TEST_CASE(the_real_usage_is_getrusages)
 {
     struct rusage before, after;
+    weir__process_usage used;
     getrusage(RUSAGE_SELF, &before);
-    weir_machine_reading r = read_all();
+    assert_true(weir__readings_get()->usage(&used));
     getrusage(RUSAGE_SELF, &after);
     int64_t low_ns = (before.ru_utime.tv_sec + before.ru_stime.tv_sec) * WEIR_SECOND +
                      (before.ru_utime.tv_usec + before.ru_stime.tv_usec) * WEIR_MICROSECOND;
     int64_t high_ns = (after.ru_utime.tv_sec + after.ru_stime.tv_sec) * WEIR_SECOND +
                       (after.ru_utime.tv_usec + after.ru_stime.tv_usec) * WEIR_MICROSECOND;
-    assert_in_range(r.process.cpu_ns, low_ns, high_ns);
-    assert_in_range(r.process.num_minor_faults, before.ru_minflt, after.ru_minflt);
-    assert_in_range(r.process.num_major_faults, before.ru_majflt, after.ru_majflt);
-    assert_in_range(r.process.num_voluntary, before.ru_nvcsw, after.ru_nvcsw);
-    assert_in_range(r.process.num_involuntary, before.ru_nivcsw, after.ru_nivcsw);
+    assert_in_range(used.cpu_ns, low_ns, high_ns);
+    assert_in_range(used.num_minor_faults, before.ru_minflt, after.ru_minflt);
+    assert_in_range(used.num_major_faults, before.ru_majflt, after.ru_majflt);
+    assert_in_range(used.num_voluntary, before.ru_nvcsw, after.ru_nvcsw);
+    assert_in_range(used.num_involuntary, before.ru_nivcsw, after.ru_nivcsw);
 }
 
 /* Version 1 of control groups has nanoseconds under another name. */
@@ -258,4 +284,12 @@ TEST_CASE(sums_are_subtracted_and_levels_are_the_last)
     assert_int_equal(counted.machine.other_cpu_ns, -1);
 }
 
-TEST_MAIN(NULL, NULL, NULL, NULL)
+static int invent_files(void **state)
+{
+    static const weir__readings invented = { .file = read_invented };
+    (void)state;
+    weir__readings_set(&invented);
+    return 0;
+}
+
+TEST_MAIN(invent_files, NULL, NULL, NULL)

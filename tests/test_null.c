@@ -92,6 +92,11 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_mark_phase(p, NULL));
     REFUSED(weir_pipeline_mark_mode(NULL, "train"));
     REFUSED(weir_pipeline_mark_mode(p, NULL));
+    weir_kept_failure *failure;
+    REFUSED(weir_pipeline_next_failure(NULL, &failure));
+    REFUSED(weir_pipeline_next_failure(p, NULL));
+    weir_kept_failure_free(NULL);
+    REFUSED(weir_task_set_cause(NULL, &item, NULL));
     weir_pipeline_free(NULL);
     assert_int_equal(weir_pipeline_close(NULL, 0), WEIR_EINVAL);
     assert_int_equal(weir_pipeline_close_wait(-2), WEIR_EINVAL);
@@ -168,6 +173,7 @@ TEST_CASE(the_engine_refuses_null)
     weir_counter_set(NULL, 0, 1);
     weir_counter_add(NULL, 0, 1);
     REFUSED(weir_span_dump(NULL, NULL));
+    assert_false(weir_thread_place_read(NULL));
     weir_set_paused(true);
     weir_set_paused(false);
 
@@ -329,6 +335,9 @@ TEST_CASE(sampling_and_batches_refuse_null)
     REFUSED(weir_sampler_new(&(weir_sampler_config){ .num_items = 1 }, NULL, NULL));
     REFUSED(weir_sampler_begin(NULL, 0));
     assert_int_equal(weir_sampler_count(NULL), 0);
+    assert_int_equal(weir_sampler_left(NULL), 0);
+    assert_int_equal(weir_sampler_batches_left(NULL, 2, false), 0);
+    REFUSED(weir_sampler_resume(NULL, (const char *const[]){ "" }, 1, 0, NULL));
     assert_int_equal(weir_sampler_at(NULL, 0), 0);
     weir_sampler_free(NULL);
     REFUSED(weir_world_find(NULL, NULL, NULL));
@@ -400,6 +409,7 @@ TEST_CASE(the_statistics_refuse_null)
     assert_int_equal(weir_trace_merge("a", (const char *const[]){ "b", NULL }, 2, NULL, false, NULL), WEIR_EINVAL);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
+    REFUSED(weir_reader_open_writer(NULL, &reader, NULL));
     weir_reader_close(NULL);
     assert_string_equal(weir_reader_path(NULL), "");
     REFUSED(weir_reader_hold(NULL, NULL));
@@ -429,6 +439,19 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_verdict_read(NULL, NULL, &verdict, NULL));
     REFUSED(weir_verdict_read(NULL, NULL, NULL, NULL));
     REFUSED(weir_verdict_explain(NULL, NULL, &verdict, NULL));
+    weir_loop_result loop_result;
+    weir_loop *loop;
+    REFUSED(weir_loop_new(NULL, NULL));
+    REFUSED(weir_loop_wait(NULL));
+    REFUSED(weir_loop_step(NULL, false));
+    REFUSED(weir_loop_pause(NULL));
+    REFUSED(weir_loop_add(NULL, 1, 1, false));
+    REFUSED(weir_loop_judge(NULL, &loop_result));
+    assert_int_equal(weir_loop_new(&loop, NULL), WEIR_OK);
+    REFUSED(weir_loop_add(loop, -1, 1, false));
+    REFUSED(weir_loop_judge(loop, NULL));
+    weir_loop_free(loop);
+    weir_loop_free(NULL);
     weir_verdict_free(NULL);
     assert_string_equal(weir_verdict_certainty(NULL), "unsure");
     weir_verdict_write(NULL, 0, 0, stdout);
@@ -494,6 +517,13 @@ TEST_CASE(the_dataset_refuses_null)
     REFUSED(weir_dataset_open(NULL, NULL, &dataset, NULL));
     REFUSED(weir_dataset_open("a", NULL, NULL, NULL));
     weir_dataset_close(NULL);
+    weir_dataset_memory_free(NULL);
+    REFUSED(weir_dataset_build_memory(&(weir_dataset_build_options){ .root = "." }, NULL, NULL, NULL));
+    REFUSED(weir_dataset_ask_memory(NULL, WEIR_DATASET_SUMMARY, NULL, no_row, NULL, NULL));
+    uint64_t num_broken;
+    weir_broken_clip broken;
+    REFUSED(weir_dataset_count_broken(NULL, &num_broken, NULL));
+    REFUSED(weir_dataset_read_broken(NULL, 0, &broken, NULL));
     assert_int_equal(weir_dataset_count(NULL), 0);
     assert_int_equal(weir_dataset_fingerprint(NULL), 0);
     assert_true(weir_dataset_items(NULL).fill == NULL);

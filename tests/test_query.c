@@ -44,6 +44,9 @@ static double time_of(const weir_record *record)
     case WEIR_RECORD_NODE: return (double)record->node.num_runs;
     case WEIR_RECORD_PHASE: return (double)record->phase.start_unix_ns / 1e9;
     case WEIR_RECORD_CONTENT: return (double)record->content.num_records;
+    case WEIR_RECORD_STACK: return (double)record->stack.stack;
+    case WEIR_RECORD_SAMPLES: return (double)record->samples.end_unix_ns / 1e9;
+    case WEIR_NUM_RECORD_KINDS: break;
     }
     return 0;
 }

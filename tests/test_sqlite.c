@@ -48,26 +48,26 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
         "mode, phase, first_step, last_step, suspended_time, num_joined, num_skipped, success_time, failed_time, "
         "min_time, max_time, busy_time, wait_in_time, wait_thread_time, wait_turn_time, wait_out_time, "
         "cpu_time, histogram, pending_time, num_work, ended_time, num_looks, num_file_waits, "
-        "num_network_waits, num_process_waits, num_lock_waits, num_sleep_waits, num_other_waits");
+        "num_network_waits, num_process_waits, num_lock_waits, num_sleep_waits, num_other_waits, roll");
     assert_columns(
         path, "flow_stats",
         "id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, elapsed, "
         "mode, phase, first_step, last_step, suspended_time, num_joined, kind, num_skipped, success_time, "
         "failed_time, min_time, max_time, busy_time, wait_in_time, wait_thread_time, wait_turn_time, "
         "wait_out_time, cpu_time, histogram, pending_time, num_work, ended_time, num_looks, num_file_waits, "
-        "num_network_waits, num_process_waits, num_lock_waits, num_sleep_waits, num_other_waits");
+        "num_network_waits, num_process_waits, num_lock_waits, num_sleep_waits, num_other_waits, roll");
     assert_columns(
         path, "queue_stats",
         "id, timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time, p99_put_time, "
         "p90_get_time, p99_get_time, occupancy_rate, run_id, mode, phase, first_step, last_step, suspended_time, "
         "num_joined, capacity, num_put, put_time, get_time, min_put_time, max_put_time, min_get_time, "
         "max_get_time, occupied_time, depth_time, bytes_time, max_depth, max_bytes, put_histogram, "
-        "get_histogram, latency_time, min_latency, max_latency, latency_histogram, late_time, ended_time");
+        "get_histogram, latency_time, min_latency, max_latency, latency_histogram, late_time, ended_time, roll");
     assert_columns(
         path, "pool_stats",
         "id, timestamp, name, run_id, elapsed, mode, phase, first_step, last_step, suspended_time, num_joined, "
         "num_threads, busy_time, idle_time, cpu_time, run_delay_time, num_voluntary_switches, "
-        "num_involuntary_switches, num_minor_faults, num_major_faults");
+        "num_involuntary_switches, num_minor_faults, num_major_faults, roll");
     assert_columns(path, "event_stats", "id, timestamp, event_name, run_id, category, detail");
     assert_columns(path, "task_failures",
                    "id, timestamp, run_id, name, seq, label, status, library_code, message, elapsed, "

@@ -1291,6 +1291,72 @@ TEST_CASE(ranks_of_one_job_are_no_other_programs)
     weir_verdict_free(v);
 }
 
+/* The CPUs in the evidence: of this process, of how many, of other programs, idle. */
+typedef struct told_cpus {
+    double process, budget, others, idle;
+} told_cpus;
+
+static told_cpus read_cpus(const char *path, const weir_filter *filter)
+{
+    told_cpus cpus;
+    weir_verdict *v = verdict_on(path, filter);
+    bool is_found = false;
+    for (size_t i = 0; i < v->num_evidence && !is_found; i++)
+        is_found = sscanf(v->evidence[i], "CPUs: this process uses %lf of %lf, other programs %lf, %lf are idle",
+                          &cpus.process, &cpus.budget, &cpus.others, &cpus.idle) == 4;
+    weir_verdict_free(v);
+    assert_true(is_found);
+    return cpus;
+}
+
+static void assert_near(double value, double known)
+{
+    if (!(fabs(value - known) <= 0.02))
+        fail_msg("%g instead of %g", value, known);
+}
+
+/* Two runs of other jobs, and two of one job; each sees the other one among other programs. The machine has 4 CPUs however many
+   runs have counted them. */
+TEST_CASE(two_runs_at_once_have_the_cpus_of_one_machine)
+{
+    pipeline_case c = *case_of("CPUs that other programs take");
+    c.nodes[1].cpu = c.nodes[1].delay = 0.49;
+    c.others = 2;
+    for (int32_t world = 1; world <= 2; world++) {
+        char name[32];
+        snprintf(name, sizeof name, "at-once-%d.db", (int)world);
+        const char *path = in_folder(name);
+        record_run(path, (weir_sqlite_options){ .rank = 0, .world = (uint32_t)world }, &c, STEADY_LAPS + 2, &c, 0);
+        told_cpus one = read_cpus(path, NULL);
+        assert_near(one.process + one.others + one.idle, 4);
+        record_run(path, (weir_sqlite_options){ .rank = world - 1, .world = (uint32_t)world }, &c, STEADY_LAPS + 2,
+                   &c, 0);
+        weir_filter all = { .run_id = WEIR_ALL_RUNS };
+        if (world > 1) { /* the other rank is told by itself */
+            weir_verdict *v = verdict_on(path, &all);
+            double process, budget, ranks, others, idle;
+            bool is_found = false;
+            for (size_t i = 0; i < v->num_evidence && !is_found; i++)
+                is_found =
+                    sscanf(v->evidence[i],
+                           "CPUs: this process uses %lf of %lf, other ranks of the job %lf, other programs %lf, "
+                           "%lf are idle",
+                           &process, &budget, &ranks, &others, &idle) == 5;
+            weir_verdict_free(v);
+            assert_true(is_found);
+            assert_near(process, one.process);
+            assert_near(ranks, one.process);
+            assert_near(process + ranks + others + idle, 4);
+            continue;
+        }
+        told_cpus both = read_cpus(path, &all);
+        assert_near(both.process, one.process);
+        assert_near(both.budget, 4);
+        assert_near(both.others, one.others);
+        assert_near(both.idle, one.idle);
+    }
+}
+
 /* SPDL records how often queues are not empty, and no use of slots: items wait before the slow stage, and not behind it. */
 TEST_CASE(occupancies_alone_name_a_stage)
 {

@@ -10,6 +10,7 @@ int bench_decode(int argc, char **argv);
 int bench_decode_peers(int argc, char **argv);
 int bench_draws(int argc, char **argv);
 int bench_engine(int argc, char **argv);
+int bench_recording(int argc, char **argv);
 int bench_stop(int argc, char **argv);
 int bench_verdict(int argc, char **argv);
 

@@ -25,6 +25,7 @@ static const bench_command commands[] = {
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
     { "stop", bench_stop, "time to stop 64 slots" },
 #ifdef WEIR_BENCH_ADVICE
+    { "recording", bench_recording, "answers about a day of laps of one second" },
     { "verdict", bench_verdict, "how often weir explain is right about pipelines of known limits" },
 #endif
     { NULL, NULL, NULL },

@@ -299,20 +299,26 @@ static int pass_on(build_look *self, look_result *from, weir_item *in, weir_item
     return WEIR_OK;
 }
 
-static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static void look_at_file(build_look *self, const weir_item *in, look_result *found)
 {
-    (void)worker;
-    build_look *self = (build_look *)(uintptr_t)weir_task_config(task);
-    look_result found = { 0 };
     const clip_name name = weir__build_name(self, in->seq, path_of(in));
     size_t num_rows = weir__path_groups_count(&self->groups, in->seq);
     sqlite3_bind_text(self->find, 1, name.identity, -1, SQLITE_STATIC);
     while (sqlite3_step(self->find) == SQLITE_ROW) {
         uint64_t occurrence = (uint64_t)sqlite3_column_int64(self->find, 11);
         if (occurrence < num_rows) /* the others are not in the list any more */
-            look_at_row(self, in, occurrence, &found);
+            look_at_row(self, in, occurrence, found);
     }
     sqlite3_reset(self->find);
+}
+
+static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    build_look *self = (build_look *)(uintptr_t)weir_task_config(task);
+    look_result found = { 0 };
+    if (self->find)
+        look_at_file(self, in, &found);
     int rc = pass_on(self, &found, in, out);
     free(found.validator);
     return rc == WEIR_ENOMEM ? weir_task_fail(task, rc, 0, "out of memory") : rc;

@@ -55,7 +55,7 @@ typedef struct renamed_groups {
 
 /* Of the lookup stage: used only by its slot's thread until the pipeline has ended. */
 typedef struct build_look {
-    sqlite3 *db;
+    sqlite3 *db; /* NULL = a new index, which has nothing yet */
     sqlite3_stmt *find;
     size_t root_length; /* of the path, with the slash */
     seen_rows seen;

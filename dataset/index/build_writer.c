@@ -52,8 +52,8 @@ int weir__build_prepare(index_build *self)
         code = sqlite3_prepare_v2(self->db, "DELETE FROM packets WHERE clip_id = ?", -1, &self->drop_packets, NULL);
     if (code != SQLITE_OK)
         return fail_build(self, code, "write to");
-    int rc = weir__index_open_reader(self->path, &self->look.db, self->error);
-    if (rc != WEIR_OK)
+    int rc = self->memory ? WEIR_OK : weir__index_open_reader(self->path, &self->look.db, self->error);
+    if (rc != WEIR_OK || self->memory)
         return rc;
     code =
         sqlite3_prepare_v2(self->look.db,

@@ -16,7 +16,8 @@
 
 /* Of the calling thread, except `look` and `members`. */
 typedef struct index_build {
-    const char *path;
+    const char *path;            /* of memory: for messages */
+    weir_dataset_memory *memory; /* NULL = a file */
     const weir_dataset_build_options *options;
     char *root; /* absolute: the index may be opened from elsewhere; "" = a list */
     sqlite3 *db;

@@ -14,6 +14,7 @@
 #include "common/hash.h"
 #include "dataset/index/addresses.h"
 #include "dataset/index/index_file.h"
+#include "dataset/index/memory_index.h"
 #include "dataset/index/user_columns.h"
 
 typedef struct named_class {
@@ -29,7 +30,7 @@ static int compare_classes(const void *a, const void *b)
 struct weir_dataset {
     /* immutable after init */
     sqlite3 *db;
-    char *path; /* of the index */
+    char *path; /* of the index; of memory: for messages */
     char *root; /* with a trailing slash, or "" */
     bool ignores_mtime;
     uint64_t count;
@@ -40,9 +41,13 @@ struct weir_dataset {
     uint32_t num_classes;
     known_addresses addresses;
     user_columns columns;
+    char *broken_condition; /* "WHERE …" for the clips that cannot be used */
 
     /* used by one thread at a time */
     sqlite3_stmt *find;
+    int64_t *broken; /* the clip_id of each broken clip; NULL = not read yet */
+    uint64_t num_broken;
+    sqlite3_stmt *find_broken; /* with the row of the last one that was read */
 };
 
 static int fail_read(const weir_dataset *dataset, int code, weir_error *error)
@@ -64,15 +69,15 @@ static int fail_memory(weir_error *error)
 
 static const char order_by[] = " ORDER BY number";
 
-/* "WHERE …" for all statements that scan the clips in the order of their numbers. The caller frees it. */
-static char *make_condition(const weir_dataset_options *options)
+/* "WHERE …" for all statements that scan the clips that are chosen of `all`, in that order. The caller frees it. */
+static char *make_condition(const weir_dataset_options *options, const char *all, const char *order)
 {
     char *text = NULL;
     size_t size;
     FILE *to = open_memstream(&text, &size);
     if (!to)
         return NULL;
-    fputs("WHERE number IS NOT NULL", to);
+    fprintf(to, "WHERE %s", all);
     if (options->where)
         fprintf(to, " AND (%s\n)", options->where);
     for (size_t i = 0; i < options->num_classes; i++) {
@@ -80,7 +85,7 @@ static char *make_condition(const weir_dataset_options *options)
         fprintf(to, "%s%s", i ? ", " : " AND label IN (", quoted ? quoted : "''");
         sqlite3_free(quoted);
     }
-    fprintf(to, "%s%s", options->num_classes ? ")" : "", order_by);
+    fprintf(to, "%s%s", options->num_classes ? ")" : "", order);
     if (fclose(to) == 0)
         return text;
     free(text);
@@ -113,24 +118,25 @@ static int prepare_items(const weir_dataset *dataset, const char *columns, const
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* With conditions: scans the clips once and stores their clip_ids. */
-static int read_rows(weir_dataset *dataset, const char *condition, weir_error *error)
+/* Scans the clips that the condition selects, and appends their clip_ids. *rows is NULL: there is none yet. */
+static int read_rows(weir_dataset *dataset, const char *condition, int64_t **rows, uint64_t *num_rows,
+                     weir_error *error)
 {
     sqlite3_stmt *all;
     uint64_t max_rows = 0;
     int code = SQLITE_DONE;
     int rc = prepare_items(dataset, "clip_id", condition, &all, error);
     while (rc == WEIR_OK && (code = sqlite3_step(all)) == SQLITE_ROW) {
-        if (dataset->count == max_rows) {
+        if (*num_rows == max_rows) {
             max_rows = max_rows ? max_rows * 2 : 1024;
-            int64_t *rows = realloc(dataset->rows, max_rows * sizeof *rows);
-            if (!rows) {
+            int64_t *more = realloc(*rows, max_rows * sizeof *more);
+            if (!more) {
                 rc = fail_memory(error);
                 break;
             }
-            dataset->rows = rows;
+            *rows = more;
         }
-        dataset->rows[dataset->count++] = sqlite3_column_int64(all, 0);
+        (*rows)[(*num_rows)++] = sqlite3_column_int64(all, 0);
     }
     if (rc == WEIR_OK && code != SQLITE_DONE)
         rc = fail_read(dataset, code, error);
@@ -149,7 +155,7 @@ static int read_facts(weir_dataset *dataset, const char *condition, bool is_chos
         dataset->fingerprint = weir__hash(dataset->fingerprint, condition, strlen(condition));
     free(count);
     free(fingerprint);
-    return is_chosen ? read_rows(dataset, condition, error) : WEIR_OK;
+    return is_chosen ? read_rows(dataset, condition, &dataset->rows, &dataset->count, error) : WEIR_OK;
 }
 
 static int add_class(weir_dataset *dataset, const char *name, weir_error *error)
@@ -274,13 +280,28 @@ static const char find_columns[] =
 
 enum { NUM_FIND_COLUMNS = 14 };
 
+static int prepare_find(weir_dataset *dataset, weir_error *error)
+{
+    int rc = weir__user_columns_read(&dataset->columns, dataset->db, dataset->path, error);
+    if (rc != WEIR_OK)
+        return rc;
+    char *columns = sqlite3_mprintf("%s%s", find_columns, dataset->columns.sql);
+    rc = columns ? prepare_items(dataset, columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?",
+                                 &dataset->find, error)
+                 : fail_memory(error);
+    sqlite3_free(columns);
+    return rc;
+}
+
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
     bool is_chosen = options->where || options->num_classes;
-    char *condition = make_condition(options);
-    int rc = condition ? WEIR_OK : fail_memory(error);
+    char *condition = make_condition(options, "number IS NOT NULL", order_by);
+    dataset->broken_condition = make_condition(options, "status <> 0", " ORDER BY identity, occurrence");
+    int rc = condition && dataset->broken_condition ? WEIR_OK : fail_memory(error);
     if (rc == WEIR_OK)
-        rc = weir__index_open_reader(dataset->path, &dataset->db, error);
+        rc = options->memory ? weir__memory_index_open(options->memory, &dataset->db, error)
+                             : weir__index_open_reader(dataset->path, &dataset->db, error);
     if (rc == WEIR_OK)
         rc = check_complete(dataset, error);
     if (rc == WEIR_OK)
@@ -295,18 +316,11 @@ static int open_index(weir_dataset *dataset, const weir_dataset_options *options
         rc = read_labels(dataset, condition, is_chosen, error);
     if (rc == WEIR_OK)
         rc = order_classes(dataset, options, error);
-    if (rc == WEIR_OK && dataset->count == 0)
+    if (rc == WEIR_OK && dataset->count == 0 && !options->may_be_empty)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
                             is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
-        rc = weir__user_columns_read(&dataset->columns, dataset->db, dataset->path, error);
-    char *columns = rc == WEIR_OK ? sqlite3_mprintf("%s%s", find_columns, dataset->columns.sql) : NULL;
-    if (rc == WEIR_OK && !columns)
-        rc = fail_memory(error);
-    if (rc == WEIR_OK)
-        rc = prepare_items(dataset, columns, dataset->rows ? "WHERE clip_id = ?" : "WHERE number = ?", &dataset->find,
-                           error);
-    sqlite3_free(columns);
+        rc = prepare_find(dataset, error);
     free(condition);
     return rc;
 }
@@ -317,14 +331,16 @@ int weir_dataset_open_sized(const char *path, const weir_dataset_options *given,
     weir_dataset_options options;
     if (to)
         *to = NULL;
-    if (!path || !to)
+    if (!to)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int rc = weir_struct_copy(&options, sizeof options, given, given_size, "weir_dataset_options", error);
+    if (rc == WEIR_OK && !path == !options.memory)
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "an index needs either a path or weir_dataset_options.memory");
     weir_dataset *dataset = rc == WEIR_OK ? calloc(1, sizeof *dataset) : NULL;
     if (!dataset)
         return rc == WEIR_OK ? fail_memory(error) : rc;
     dataset->ignores_mtime = options.ignore_mtime;
-    dataset->path = strdup(path);
+    dataset->path = strdup(path ? path : WEIR__MEMORY_INDEX_NAME);
     rc = dataset->path ? open_index(dataset, &options, error) : fail_memory(error);
     if (rc == WEIR_OK)
         *to = dataset;
@@ -344,7 +360,10 @@ void weir_dataset_close(weir_dataset *dataset)
     weir__addresses_free(&dataset->addresses);
     weir__user_columns_free(&dataset->columns);
     sqlite3_finalize(dataset->find);
+    sqlite3_finalize(dataset->find_broken);
     sqlite3_close(dataset->db);
+    free(dataset->broken);
+    free(dataset->broken_condition);
     free(dataset->rows);
     free(dataset->root);
     free(dataset->path);
@@ -587,4 +606,62 @@ int weir_dataset_read_files(weir_dataset *dataset, uint64_t **files, weir_error 
     else
         free(read);
     return rc;
+}
+
+/* ---- broken clips ------------------------------------------------------------------------------------------------- */
+
+static int read_broken(weir_dataset *dataset, weir_error *error)
+{
+    if (dataset->find_broken)
+        return WEIR_OK;
+    int rc = read_rows(dataset, dataset->broken_condition, &dataset->broken, &dataset->num_broken, error);
+    if (rc == WEIR_OK)
+        rc = prepare_items(dataset, "path, label, status, library_code, message, occurrence", "WHERE clip_id = ?",
+                           &dataset->find_broken, error);
+    if (rc != WEIR_OK) {
+        free(dataset->broken);
+        dataset->broken = NULL;
+        dataset->num_broken = 0;
+    }
+    return rc;
+}
+
+int weir_dataset_count_broken(weir_dataset *dataset, uint64_t *num_broken, weir_error *error)
+{
+    if (num_broken)
+        *num_broken = 0;
+    if (!dataset || !num_broken)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int rc = read_broken(dataset, error);
+    *num_broken = dataset->num_broken;
+    return rc;
+}
+
+int weir_dataset_read_broken_sized(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip, size_t clip_size,
+                                   weir_error *error)
+{
+    if (!dataset || !clip)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_broken_clip own = { 0 };
+    int rc = read_broken(dataset, error);
+    if (rc == WEIR_OK && number >= dataset->num_broken)
+        rc = weir_error_set(error, WEIR_ERANGE, 0,
+                            "there is no broken clip %" PRIu64 " in %s, which has %" PRIu64 " of them", number,
+                            dataset->path, dataset->num_broken);
+    if (rc != WEIR_OK)
+        return rc;
+    sqlite3_stmt *row = dataset->find_broken;
+    sqlite3_reset(row);
+    sqlite3_bind_int64(row, 1, dataset->broken[number]);
+    int code = sqlite3_step(row);
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? fail_changed(dataset, 0, error) : fail_read(dataset, code, error);
+    own.path = weir__index_text(row, 0);
+    own.label = weir__index_text(row, 1);
+    own.status = sqlite3_column_int(row, 2);
+    own.library_code = sqlite3_column_int(row, 3);
+    own.message = weir__index_text(row, 4);
+    own.occurrence = (uint64_t)sqlite3_column_int64(row, 5);
+    weir_struct_fill(clip, clip_size, &own, sizeof own);
+    return WEIR_OK;
 }

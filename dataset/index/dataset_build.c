@@ -20,6 +20,7 @@
 #include "dataset/index/build_columns.h"
 #include "dataset/index/build_writer.h"
 #include "dataset/index/index_file.h"
+#include "dataset/index/memory_index.h"
 
 /* Interval of the progress callback. */
 #define TELL_INTERVAL_NS (WEIR_SECOND / 5)
@@ -203,7 +204,8 @@ static void free_build(index_build *self)
 {
     weir__path_groups_free(&self->look.groups);
     weir__build_free_statements(self);
-    sqlite3_close(self->db);
+    if (!self->memory)
+        sqlite3_close(self->db);
     weir__build_members_free(&self->members);
     free(self->look.renamed.groups);
     free(self->look.seen.bits);
@@ -211,52 +213,87 @@ static void free_build(index_build *self)
     free(self->root);
 }
 
-static int check_options(const char *path, const weir_dataset_build_options *options, weir_error *error)
+static int check_options(const weir_dataset_build_options *options, weir_error *error)
 {
-    if (!path || (!options->root && !options->paths && options->num_paths))
+    if (!options->root && !options->paths && options->num_paths)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if ((options->root != NULL) == (options->paths != NULL) || (options->root && !*options->root))
         return weir_error_set(error, WEIR_EINVAL, 0, "set either root (a folder) or paths (a list)");
     return WEIR_OK;
 }
 
-int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *given, size_t given_size,
-                             weir_dataset_progress *result, weir_error *error)
+/* Reads what is to be indexed, before an index is made. */
+static int read_list(index_build *self)
+{
+    int rc = check_options(self->options, self->error);
+    if (rc == WEIR_OK)
+        rc = weir__build_check_columns(self->options, self->error);
+    if (rc == WEIR_OK)
+        rc = weir__path_groups_read(&self->look.groups, self->options, self->error);
+    if (rc == WEIR_OK)
+        rc = find_build_root(self);
+    return rc == WEIR_OK ? count_files(self) : rc;
+}
+
+/* Into the open index. */
+static int build_index(index_build *self)
+{
+    char *complete = weir__index_get(self->db, "complete");
+    bool was_complete = complete && strcmp(complete, "1") == 0;
+    free(complete);
+    int rc = note_source(self);
+    if (rc == WEIR_OK)
+        rc = weir__index_set(self->db, "complete", "0", self->path, self->error);
+    if (rc == WEIR_OK)
+        rc = weir__build_prepare(self);
+    if (rc == WEIR_OK)
+        rc = run_pipeline(self);
+    if (rc == WEIR_OK)
+        rc = weir__build_finish(self, was_complete);
+    if (rc == WEIR_OK)
+        (void)report_progress(self, true);
+    return rc;
+}
+
+/* path NULL: in memory; *memory is NULL on failure. */
+static int build_anywhere(const char *path, weir_dataset_memory **memory, const weir_dataset_build_options *given,
+                          size_t given_size, weir_dataset_progress *result, weir_error *error)
 {
     weir_dataset_build_options options;
-    index_build self = { .path = path, .options = &options, .look.options = &options, .error = error };
+    index_build self = {
+        .path = path ? path : WEIR__MEMORY_INDEX_NAME, .options = &options, .look.options = &options, .error = error
+    };
     int rc = weir_struct_copy(&options, sizeof options, given, given_size, "weir_dataset_build_options", error);
     if (rc == WEIR_OK)
-        rc = check_options(path, &options, error);
+        rc = read_list(&self);
     if (rc == WEIR_OK)
-        rc = weir__build_check_columns(&options, error);
+        rc = path ? weir__index_open_writer(path, &self.db, error)
+                  : weir__memory_index_new(&self.memory, &self.db, error);
     if (rc == WEIR_OK)
-        rc = weir__path_groups_read(&self.look.groups, &options, error);
-    if (rc == WEIR_OK)
-        rc = find_build_root(&self);
-    if (rc == WEIR_OK)
-        rc = count_files(&self);
-    if (rc == WEIR_OK)
-        rc = weir__index_open_writer(path, &self.db, error);
-    bool was_complete = false;
-    if (rc == WEIR_OK) {
-        char *complete = weir__index_get(self.db, "complete");
-        was_complete = complete && strcmp(complete, "1") == 0;
-        free(complete);
-        rc = note_source(&self);
-    }
-    if (rc == WEIR_OK)
-        rc = weir__index_set(self.db, "complete", "0", path, error);
-    if (rc == WEIR_OK)
-        rc = weir__build_prepare(&self);
-    if (rc == WEIR_OK)
-        rc = run_pipeline(&self);
-    if (rc == WEIR_OK)
-        rc = weir__build_finish(&self, was_complete);
-    if (rc == WEIR_OK)
-        (void)report_progress(&self, true);
+        rc = build_index(&self);
     if (result)
         *result = self.progress;
     free_build(&self);
+    if (self.memory && rc != WEIR_OK)
+        weir_dataset_memory_free(self.memory);
+    else if (self.memory)
+        *memory = self.memory;
     return rc;
+}
+
+int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *options, size_t options_size,
+                             weir_dataset_progress *result, weir_error *error)
+{
+    if (!path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    return build_anywhere(path, NULL, options, options_size, result, error);
+}
+
+int weir_dataset_build_memory_sized(const weir_dataset_build_options *options, size_t options_size,
+                                    weir_dataset_memory **memory, weir_dataset_progress *result, weir_error *error)
+{
+    if (!memory)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *memory = NULL;
+    return build_anywhere(NULL, memory, options, options_size, result, error);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "dataset/index/index_file.h"
+#include "dataset/index/memory_index.h"
 #include "dataset/index/user_columns.h"
 
 /* %s is the condition, twice at most; of the clips first the user's columns. Frames are those of the clips' whole files. */
@@ -85,19 +86,14 @@ static int prepare_question(sqlite3 *db, const char *path, weir_dataset_question
     return rc;
 }
 
-int weir_dataset_ask(const char *path, weir_dataset_question question, const char *where,
-                     int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells), void *self,
-                     weir_error *error)
+/* Closes db. */
+static int answer(sqlite3 *db, const char *path, weir_dataset_question question, const char *where,
+                  int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells), void *self,
+                  weir_error *error)
 {
-    sqlite3 *db;
     sqlite3_stmt *statement = NULL;
     weir_dataset_cell *cells = NULL;
-    if (!path || !row || (unsigned)question > WEIR_DATASET_CLIPS)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or not one of the enumeration");
-    int rc = weir__index_open_reader(path, &db, error);
-    if (rc != WEIR_OK)
-        return rc;
-    rc = prepare_question(db, path, question, where, &statement, error);
+    int rc = prepare_question(db, path, question, where, &statement, error);
     if (rc == WEIR_OK && !(cells = calloc((size_t)sqlite3_column_count(statement), sizeof *cells)))
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     while (rc == WEIR_OK) {
@@ -117,4 +113,31 @@ int weir_dataset_ask(const char *path, weir_dataset_question question, const cha
     sqlite3_finalize(statement);
     sqlite3_close(db);
     return rc;
+}
+
+static int refuse_question(weir_error *error)
+{
+    return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or not one of the enumeration");
+}
+
+int weir_dataset_ask(const char *path, weir_dataset_question question, const char *where,
+                     int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells), void *self,
+                     weir_error *error)
+{
+    sqlite3 *db;
+    if (!path || !row || (unsigned)question > WEIR_DATASET_CLIPS)
+        return refuse_question(error);
+    int rc = weir__index_open_reader(path, &db, error);
+    return rc == WEIR_OK ? answer(db, path, question, where, row, self, error) : rc;
+}
+
+int weir_dataset_ask_memory(const weir_dataset_memory *memory, weir_dataset_question question, const char *where,
+                            int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells), void *self,
+                            weir_error *error)
+{
+    sqlite3 *db;
+    if (!memory || !row || (unsigned)question > WEIR_DATASET_CLIPS)
+        return refuse_question(error);
+    int rc = weir__memory_index_open(memory, &db, error);
+    return rc == WEIR_OK ? answer(db, WEIR__MEMORY_INDEX_NAME, question, where, row, self, error) : rc;
 }

@@ -232,6 +232,22 @@ int weir__index_open_reader(const char *path, sqlite3 **db, weir_error *error)
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 
+int weir__index_create_shared(const char *name, sqlite3 **db, const char *path, weir_error *error)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI;
+    int rc = open_file(name, flags, db, path, error);
+    if (rc == WEIR_OK)
+        rc = weir__index_run(*db, "PRAGMA journal_mode = MEMORY;", path, error);
+    if (rc == WEIR_OK)
+        rc = weir__index_run(*db, schema, path, error);
+    return rc == WEIR_OK ? rc : give_up(db, rc);
+}
+
+int weir__index_open_shared(const char *name, sqlite3 **db, const char *path, weir_error *error)
+{
+    return open_file(name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, db, path, error);
+}
+
 const char *weir__index_text(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);

@@ -23,6 +23,11 @@ int weir__index_open_writer(const char *path, sqlite3 **db, weir_error *error);
 /* For reading: it must exist and be an index. */
 int weir__index_open_reader(const char *path, sqlite3 **db, weir_error *error);
 
+/* The same by a name of SQLite's, for an index in memory; `path` is for messages. The first one makes the tables, and needs no
+   journal on the disk. */
+int weir__index_create_shared(const char *name, sqlite3 **db, const char *path, weir_error *error);
+int weir__index_open_shared(const char *name, sqlite3 **db, const char *path, weir_error *error);
+
 /* An empty one in memory, to ask what an index has. Returns SQLite's code; the caller closes *db. */
 int weir__index_open_memory(sqlite3 **db);
 

@@ -49,6 +49,8 @@ struct weir_sampler {
     size_t num_dealings;
     weir_dealing *old_dealings; /* the same epochs, as the checkpoints' ranks had them */
     weir_world *old_ranks;      /* of each checkpoint */
+    weir_checkpoint *done;      /* what this rank had done; NULL = nothing of what its shares are now */
+    size_t done_source;         /* in it */
 
     /* of the epoch */
     bool has_begun;
@@ -480,6 +482,32 @@ uint64_t weir_sampler_count(const weir_sampler *sampler)
     return sampler->dealing ? weir__dealing_count(sampler->dealing, &sampler->config.world) : sampler->count;
 }
 
+static uint64_t num_done(const weir_sampler *sampler, uint64_t count)
+{
+    uint64_t low, end;
+    weir_checkpoint_range(sampler->done, sampler->done_source, sampler->epoch, &low, &end);
+    if (low >= count)
+        return count;
+    uint64_t num = low;
+    for (uint64_t position = low; position < end && position < count; position++)
+        num += weir_checkpoint_is_done(sampler->done, sampler->done_source, sampler->epoch, position);
+    return num;
+}
+
+uint64_t weir_sampler_left(const weir_sampler *sampler)
+{
+    uint64_t count = weir_sampler_count(sampler);
+    return sampler && sampler->done ? count - num_done(sampler, count) : count;
+}
+
+uint64_t weir_sampler_batches_left(const weir_sampler *sampler, uint64_t batch_items, bool drop_last)
+{
+    if (batch_items == 0)
+        return 0;
+    uint64_t left = weir_sampler_left(sampler);
+    return left / batch_items + (left % batch_items && !drop_last);
+}
+
 uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
 {
     if (!sampler || position >= weir_sampler_count(sampler))
@@ -555,6 +583,13 @@ void weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_deal
     sampler->has_begun = false;
 }
 
+void weir__sampler_set_done(weir_sampler *sampler, weir_checkpoint *done, size_t source)
+{
+    weir_checkpoint_free(sampler->done);
+    sampler->done = done;
+    sampler->done_source = source;
+}
+
 uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position)
 {
     for (size_t i = 0; i < sampler->num_dealings; i++)
@@ -589,6 +624,7 @@ void weir_sampler_free(weir_sampler *sampler)
     weir__groups_free(&sampler->groups);
     free(sampler->drawn);
     drop_dealings(sampler);
+    weir_checkpoint_free(sampler->done);
     pthread_mutex_destroy(&sampler->lock);
     free(sampler);
 }

@@ -282,3 +282,51 @@ int weir__sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_che
     free(own);
     return status == WEIR_OK && job.deals ? WEIR_SKIP : status;
 }
+
+/* ---- for programs -------------------------------------------------------------------------------------------------- */
+
+/* Which items they are of is the program's business here. */
+static uint64_t dataset_of(const weir_checkpoint *checkpoint, size_t source)
+{
+    const weir_checkpoint_source *from = weir_checkpoint_source_at(checkpoint, source);
+    uint64_t dataset = 0;
+    if (from)
+        sscanf(from->text, "items dataset=%16" SCNx64, &dataset);
+    return dataset;
+}
+
+static int begin_first_epoch(weir_sampler *sampler, weir_checkpoint *const *given, size_t num, weir_error *error)
+{
+    uint64_t epoch = UINT64_MAX;
+    for (size_t i = 0; i < num; i++)
+        epoch = given[i]->epoch < epoch ? given[i]->epoch : epoch;
+    int status = weir_sampler_begin(sampler, epoch);
+    return status == WEIR_OK ? WEIR_OK : weir_error_set(error, status, 0, "out of memory");
+}
+
+int weir_sampler_resume(weir_sampler *sampler, const char *const *texts, size_t num_texts, size_t source,
+                        weir_error *error)
+{
+    if (!sampler || !texts || num_texts == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "the sampler or the texts of checkpoints are missing");
+    weir_checkpoint **given = calloc(num_texts, sizeof *given);
+    int status = given ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    size_t num_read = 0;
+    while (status == WEIR_OK && num_read < num_texts) {
+        status = weir_checkpoint_read(texts[num_read], &given[num_read], error);
+        num_read += status == WEIR_OK;
+    }
+    if (status == WEIR_OK)
+        status = weir__sampler_resume(sampler, dataset_of(given[0], source), (const weir_checkpoint *const *)given,
+                                      num_read, source, error);
+    if (status >= 0) {
+        bool keeps_numbers = status == WEIR_OK;
+        status = begin_first_epoch(sampler, given, num_read, error);
+        weir__sampler_set_done(sampler, keeps_numbers ? given[0] : NULL, source);
+        given[0] = keeps_numbers ? NULL : given[0];
+    }
+    while (num_read)
+        weir_checkpoint_free(given[--num_read]);
+    free(given);
+    return status;
+}

@@ -27,6 +27,8 @@ weir_sampler_share weir__sampler_share(const weir_sampler *sampler);
    second function says where a position has gone, as weir_op.renumber. */
 void weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
                         weir_world *old_ranks);
+/* What this rank had done of its shares as they are now; NULL = nothing. Takes ownership of the checkpoint. */
+void weir__sampler_set_done(weir_sampler *sampler, weir_checkpoint *done, size_t source);
 uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position);
 const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *num_dealings);
 

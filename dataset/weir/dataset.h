@@ -105,6 +105,27 @@ static inline int weir_dataset_build(const char *path, const weir_dataset_build_
     return weir_dataset_build_sized(path, options, sizeof *options, result, error);
 }
 
+/* An index in memory. Immutable: any thread, also several at once. */
+typedef struct weir_dataset_memory weir_dataset_memory;
+
+WEIR_API int weir_dataset_build_memory_sized(const weir_dataset_build_options *options, size_t options_size,
+                                             weir_dataset_memory **memory, weir_dataset_progress *result,
+                                             weir_error *error);
+
+/*
+ * The same in memory, for folders that are small enough to be read at each start: about 1 kB per clip, and its packets. All files are
+ * read. weir_dataset_options.memory opens it, any number of times; weir_dataset_ask_memory() answers questions. The results are those
+ * of weir_dataset_build(); on failure *memory is NULL.
+ */
+static inline int weir_dataset_build_memory(const weir_dataset_build_options *options, weir_dataset_memory **memory,
+                                            weir_dataset_progress *result, weir_error *error)
+{
+    return weir_dataset_build_memory_sized(options, sizeof *options, memory, result, error);
+}
+
+/* Datasets that were opened from it go on to work: the memory is free once the last one is closed. NULL is fine. */
+WEIR_API void weir_dataset_memory_free(weir_dataset_memory *memory);
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 /* An open index. One thread at a time for each. */
@@ -125,6 +146,9 @@ typedef struct weir_dataset_options {
        Addresses that are needed are copied (NULL = there is no such URL). */
     const char *const *paths;
     size_t num_paths;
+    const weir_dataset_memory *memory; /* open this index; the path is NULL (NULL = the one at the path) */
+    bool
+        may_be_empty; /* an index without a clip that can be used, or that matches, is no error (default: it is one) */
 } weir_dataset_options;
 
 WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_options *options, size_t options_size,
@@ -176,6 +200,33 @@ WEIR_API int weir_dataset_read_sizes(weir_dataset *dataset, const char *expressi
    it. WEIR_OK, or the statuses of weir_dataset_open() with *error (may be NULL) filled. */
 WEIR_API int weir_dataset_read_files(weir_dataset *dataset, uint64_t **files, weir_error *error);
 
+/* ---- broken clips ---------------------------------------------------------------------------------------------------- */
+
+/* A file that cannot be used, and why. Texts are valid until the next call for this dataset. */
+typedef struct weir_broken_clip {
+    const char *path;  /* relative to the root, if there is one; of a URL without its secrets */
+    const char *label; /* "" = none */
+    int status;        /* weir_status, negative */
+    int library_code;  /* as in weir_error */
+    const char *message;
+    uint64_t occurrence; /* among the rows of the list of this file, from 0 */
+} weir_broken_clip;
+
+/* How many clips cannot be used, of those that match the dataset's condition and classes. The first call scans the index: 8 bytes per
+   broken clip. WEIR_OK, or the statuses of weir_dataset_open() with *error (may be NULL) filled. */
+WEIR_API int weir_dataset_count_broken(weir_dataset *dataset, uint64_t *num_broken, weir_error *error);
+
+WEIR_API int weir_dataset_read_broken_sized(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip,
+                                            size_t clip_size, weir_error *error);
+
+/* The number-th of them, from 0, in the order of their identities. WEIR_OK; WEIR_ERANGE: there are not so many; or the statuses of
+   weir_dataset_open(), with *error (may be NULL) filled. */
+static inline int weir_dataset_read_broken(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip,
+                                           weir_error *error)
+{
+    return weir_dataset_read_broken_sized(dataset, number, clip, sizeof *clip, error);
+}
+
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
 /* What to query, and the columns of a row. */
@@ -206,6 +257,12 @@ typedef struct weir_dataset_cell {
 WEIR_API int weir_dataset_ask(const char *path, weir_dataset_question question, const char *where,
                               int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells), void *self,
                               weir_error *error);
+
+/* The same of an index in memory. */
+WEIR_API int weir_dataset_ask_memory(const weir_dataset_memory *memory, weir_dataset_question question,
+                                     const char *where,
+                                     int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells),
+                                     void *self, weir_error *error);
 
 #ifdef __cplusplus
 }

@@ -126,6 +126,29 @@ WEIR_API uint64_t weir_sampler_count(const weir_sampler *sampler);
 /* The item at `position` of this rank's share of the epoch; 0 for positions ≥ the count. Positions in any order. */
 WEIR_API uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position);
 
+/*
+ * Goes on where these checkpoints were made, as the source does with weir_pipeline_options.resume: the one of this rank, or those of
+ * all ranks, whose rest is divided. Begins with the epoch in which a resumed pipeline begins. The sampler needs the options of the
+ * pipeline's; that the items are the same is not checked. source: the number of the sampler among the pipeline's sources, from
+ * 0. May be called again, with later checkpoints, to follow a run. The texts are not kept. WEIR_OK; or *error (may be NULL) is
+ * filled: WEIR_EINVAL (of another sampler or rank), WEIR_EDATA (damaged), WEIR_EUNSUPPORTED (of a newer version), WEIR_ENOMEM;
+ * after a failure only weir_sampler_free() may be called.
+ */
+WEIR_API int weir_sampler_resume(weir_sampler *sampler, const char *const *texts, size_t num_texts, size_t source,
+                                 weir_error *error);
+
+/*
+ * How many items of the epoch that has begun a pipeline still delivers to this rank: weir_sampler_count(), after
+ * weir_sampler_resume() without those that were done. Exact with WEIR_FAILED_REPLACE and _MASK, or if none fails; items that fail
+ * and are left out, and those that stages skip, make it fewer. With weir_pipeline_options.retry_failed, those that have failed
+ * are left, too.
+ */
+WEIR_API uint64_t weir_sampler_left(const weir_sampler *sampler);
+
+/* The batches that they fill: of batch_items each, the last one incomplete, or left out with drop_last. For len() of a loader whose
+   stage weir_aggregate has a concurrency of 1. 0 if batch_items is 0. */
+WEIR_API uint64_t weir_sampler_batches_left(const weir_sampler *sampler, uint64_t batch_items, bool drop_last);
+
 /* NULL is fine. */
 WEIR_API void weir_sampler_free(weir_sampler *sampler);
 

@@ -1,10 +1,8 @@
 #include <weir/clock.h>
 
-#include <time.h>
+#include "engine/base/readings.h"
 
 int64_t weir_clock_ns(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+    return weir__readings_get()->clock_ns();
 }

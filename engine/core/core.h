@@ -533,6 +533,14 @@ static inline unsigned weir__slot_time(const weir__slot *slot)
     return slot->state == SLOT_IDLE && slot->node->state == NODE_DONE ? TIME_ENDED : (unsigned)slot->state;
 }
 
+/* Of a source that has epochs, before it starts: those before this one have ended. */
+static inline void weir__source_begin_epoch(weir__node *source, uint64_t epoch)
+{
+    bool has_more = source->epochs == WEIR_ENDLESS || epoch < source->epochs;
+    source->epochs_ended = has_more ? epoch : source->epochs;
+    source->exhausted = !has_more;
+}
+
 /* The end of an epoch, as an item: identified by its release function, which does nothing. */
 void weir__epoch_end_release(void *data, void *self);
 

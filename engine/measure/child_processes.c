@@ -8,7 +8,7 @@
 #include <weir/op.h>
 
 #include "engine/base/fork_check.h"
-#include "engine/state/kernel_stats.h"
+#include "engine/base/kernel_files.h"
 
 /* A child, as the number of forks before it and its pid; 0 = free. */
 typedef struct child_place {

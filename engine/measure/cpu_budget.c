@@ -5,7 +5,6 @@
  */
 #include "engine/measure/cpu_budget.h"
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,32 +12,16 @@
 
 #include <weir/pipeline.h>
 
-enum { MAX_PATH = 4096, MAX_LINE = 4096 };
+#include "engine/base/kernel_files.h"
+#include "engine/base/readings.h"
 
-static uint32_t affinity_cpus(void)
-{
-    for (size_t cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
-        cpu_set_t *set = CPU_ALLOC(cpus);
-        size_t size = CPU_ALLOC_SIZE(cpus);
-        if (!set)
-            return 1;
-        int result = sched_getaffinity(0, size, set);
-        int count = result == 0 ? CPU_COUNT_S(size, set) : 0;
-        CPU_FREE(set);
-        if (count > 0)
-            return (uint32_t)count;
-    }
-    return 1;
-}
+enum { MAX_PATH = 4096, MAX_TEXT = 16384 };
 
 static bool read_line(const char *path, char *line, size_t size)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    bool read = fgets(line, (int)size, file) != NULL;
-    fclose(file);
-    return read;
+    bool is_read = weir__read_start(path, line, size) > 0;
+    line[strcspn(line, "\n")] = '\0';
+    return is_read;
 }
 
 static uint32_t limit_by(uint32_t cpus, double quota, double period)
@@ -113,13 +96,10 @@ static bool has_cpu_controller(const char *controllers)
 
 static void walk_groups(budget_walk *walk, const char *groups_file, const char *root)
 {
-    FILE *file = fopen(groups_file, "re");
-    if (!file)
-        return;
-
-    char line[MAX_LINE];
-    while (fgets(line, sizeof line, file)) { /* "hierarchy:controllers:group" */
-        line[strcspn(line, "\n")] = '\0';
+    char text[MAX_TEXT], *next = NULL;
+    weir__read_start(groups_file, text, sizeof text);
+    for (char *line = strtok_r(text, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
+        /* "hierarchy:controllers:group" */
         char *controllers = strchr(line, ':');
         char *group = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!group)
@@ -133,7 +113,6 @@ static void walk_groups(budget_walk *walk, const char *groups_file, const char *
         else if (has_cpu_controller(controllers))
             walk_v1(walk, root, controllers, group);
     }
-    fclose(file);
 }
 
 uint32_t weir__cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root)
@@ -154,5 +133,5 @@ void weir__cpu_stat_path(char *path, size_t size, const char *groups_file, const
 
 uint32_t weir_cpu_budget(void)
 {
-    return weir__cpu_budget_of_groups(affinity_cpus(), "/proc/self/cgroup", "/sys/fs/cgroup");
+    return weir__cpu_budget_of_groups(weir__readings_get()->num_cpus(), "/proc/self/cgroup", "/sys/fs/cgroup");
 }

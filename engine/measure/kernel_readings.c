@@ -99,7 +99,7 @@ void weir__kernel_readings_add_share(const weir__kernel_readings *own, weir__lap
         weir_pool_metrics *pool = &lap->figures.metrics[pipeline->pools[i]->subject].pool;
         pool->idle_ns -= pool->busy_ns;
         if (pool->idle_ns < 0)
-            pool->idle_ns = 0; /* surplus threads were still busy */
+            pool->idle_ns = 0; /* the clocks of two threads differ by some ns */
     }
     for (uint32_t i = 0; i < own->num_threads; i++) {
         const weir__thread_reading *reading = &own->threads[i];

@@ -33,6 +33,8 @@ weir__lap *weir__lap_new(const weir_pipeline *pipeline)
     lap->id = 1 + atomic_fetch_add(&num_made, 1);
     lap->state = LAP_SPARE;
     lap->info.position = (weir_lap_position){ .mode = lap->mode, .phase = lap->phase, .last_step = -1 };
+    lap->info.ids = &lap->id;
+    lap->info.num_ids = 1;
     if (weir__lap_figures_init(&lap->figures, &pipeline->laps->subjects) == WEIR_OK)
         return lap;
     weir__lap_free(lap);
@@ -44,6 +46,7 @@ void weir__lap_free(weir__lap *lap)
     for (weir__lap *next; lap; lap = next) {
         next = lap->next;
         weir__lap_figures_destroy(&lap->figures);
+        free(lap->ids);
         free(lap);
     }
 }
@@ -293,11 +296,26 @@ void weir__lap_queue(weir__lap *lap)
     change_state(lap, LAP_WAITING, LAP_QUEUED);
 }
 
+/* If out of memory, the samples of `second` are in no lap. */
+static void join_ids(weir__lap *first, const weir__lap *second)
+{
+    uint32_t count = first->info.num_ids, more = second->info.num_ids;
+    uint64_t *ids = realloc(first->ids, (count + more) * sizeof *ids);
+    if (!ids)
+        return;
+    ids[0] = first->id;
+    memcpy(ids + count, second->info.ids, more * sizeof *ids);
+    first->ids = ids;
+    first->info.ids = ids;
+    first->info.num_ids = count + more;
+}
+
 void weir__lap_join(weir__lap *first, weir__lap *second)
 {
     assert(first->state >= LAP_WAITING && second->state == LAP_WAITING);
     weir__lap_figures_add(&first->figures, &second->figures);
     weir__lap_info_extend(&first->info, &second->info);
+    join_ids(first, second);
     second->next = NULL;
     weir__lap_free(second);
 }

@@ -68,6 +68,7 @@ typedef struct weir__lap {
     weir__lap_state state;
     struct weir__lap *next; /* in the list where it is */
     char mode[MAX_MARK], phase[MAX_MARK];
+    uint64_t *ids; /* its own, then of those joined to it; NULL = its own alone */
     weir_lap info; /* for observers. Until it is taken: the time of its stretches that have ended, and the steps */
     bool ends_interval; /* it is the last one of its interval */
     bool paused;        /* what was measured in a pause: not for observers */

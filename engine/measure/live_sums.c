@@ -7,7 +7,8 @@
 void weir__pool_settle_locked(weir_pool *pool)
 {
     int64_t now_ns = pool->pipeline->core.now_ns;
-    pool->lap.idle_ns += atomic_load(&pool->num_workers) * (now_ns - pool->threads_since_ns);
+    uint32_t num_threads = atomic_load(&pool->num_workers) + pool->num_leaving;
+    pool->lap.idle_ns += num_threads * (now_ns - pool->threads_since_ns);
     pool->threads_since_ns = now_ns;
 }
 

@@ -3,14 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <weir/clock.h>
 
+#include "engine/base/kernel_files.h"
+#include "engine/base/readings.h"
 #include "engine/measure/cpu_budget.h"
-#include "engine/state/kernel_stats.h"
 
 enum { MAX_TEXT = 8192 };
 
@@ -38,28 +36,16 @@ void weir__machine_sources_init(weir_machine_sources *sources)
 
 /* ---- the process -------------------------------------------------------------------------------------------- */
 
-static int64_t nanoseconds(const struct timeval *time)
-{
-    return (int64_t)time->tv_sec * WEIR_SECOND + (int64_t)time->tv_usec * WEIR_MICROSECOND;
-}
-
-/* Since Linux 6.2 the folder's size is the number of descriptors; counting them is too slow. */
-static int64_t count_descriptors(void)
-{
-    struct stat info;
-    return stat("/proc/self/fd", &info) == 0 && info.st_size > 0 ? (int64_t)info.st_size : -1;
-}
-
 static void read_process(weir_process_metrics *process)
 {
     char text[MAX_TEXT];
-    struct rusage used;
-    if (getrusage(RUSAGE_SELF, &used) == 0) {
-        process->cpu_ns = nanoseconds(&used.ru_utime) + nanoseconds(&used.ru_stime);
-        process->num_minor_faults = used.ru_minflt;
-        process->num_major_faults = used.ru_majflt;
-        process->num_voluntary = used.ru_nvcsw;
-        process->num_involuntary = used.ru_nivcsw;
+    weir__process_usage used;
+    if (weir__readings_get()->usage(&used)) {
+        process->cpu_ns = used.cpu_ns;
+        process->num_minor_faults = used.num_minor_faults;
+        process->num_major_faults = used.num_major_faults;
+        process->num_voluntary = used.num_voluntary;
+        process->num_involuntary = used.num_involuntary;
     }
     if (read_text("/proc/self/status", text)) {
         process->resident_bytes = read_figure(text, "\nVmRSS:", 1024);
@@ -70,27 +56,19 @@ static void read_process(weir_process_metrics *process)
         process->read_bytes = read_figure(text, "\nread_bytes:", 1);
         process->written_bytes = read_figure(text, "\nwrite_bytes:", 1);
     }
-    process->num_open_files = count_descriptors();
+    process->num_open_files = weir__readings_get()->num_files();
 }
 
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
-/* "cpu user nice system idle iowait irq softirq steal …", in ticks; only zeros in some sandboxes. */
 static void read_cpus(weir_machine_metrics *machine)
 {
-    char text[512]; /* more is not needed: the first line is the sum of all CPUs */
-    long long t[8];
-    weir__read_start("/proc/stat", text, sizeof text);
-    if (sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
-               &t[7]) != 8)
-        return;
-    int64_t tick_ns = WEIR_SECOND / sysconf(_SC_CLK_TCK), busy = t[0] + t[1] + t[2] + t[5] + t[6];
-    if (busy + t[3] == 0)
-        return;
-    machine->other_cpu_ns = busy * tick_ns;
-    machine->idle_ns = t[3] * tick_ns;
-    machine->disk_idle_ns = t[4] * tick_ns;
-    machine->stolen_ns = t[7] * tick_ns;
+    weir__machine_cpus cpus;
+    weir__machine_cpus_read(&cpus);
+    machine->other_cpu_ns = cpus.busy_ns;
+    machine->idle_ns = cpus.idle_ns;
+    machine->disk_idle_ns = cpus.disk_idle_ns;
+    machine->stolen_ns = cpus.stolen_ns;
 }
 
 static int64_t read_pressure(const char *path)

@@ -40,11 +40,10 @@ static void load_export(void)
     void *symbol = library ? dlsym(library, "weir__autostart_observers") : NULL;
     *(void **)(void *)&make_observers = symbol;
     if (!symbol)
-        weir_log(WEIR_LOG_WARNING, "WEIR_RECORD, WEIR_TRACE or WEIR_STACKS is set, but nothing is recorded: %s",
-                 dlerror());
+        weir_log(WEIR_LOG_WARNING, "WEIR_RECORD or WEIR_TRACE is set, but nothing is recorded: %s", dlerror());
 #else
     weir_log(WEIR_LOG_WARNING,
-             "WEIR_RECORD, WEIR_TRACE or WEIR_STACKS is set, but nothing is recorded: weir is linked statically");
+             "WEIR_RECORD or WEIR_TRACE is set, but nothing is recorded: weir is linked statically");
 #endif
 }
 
@@ -57,7 +56,7 @@ static bool is_set(const char *variable)
 size_t weir__autostart(weir_observer *observers)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (!is_set("WEIR_RECORD") && !is_set("WEIR_TRACE") && !is_set("WEIR_STACKS"))
+    if (!is_set("WEIR_RECORD") && !is_set("WEIR_TRACE"))
         return 0;
     pthread_once(&once, load_export);
     return make_observers ? make_observers(observers, AUTOSTART_OBSERVERS) : 0;

@@ -1,10 +1,10 @@
-/* The observers that WEIR_RECORD, WEIR_TRACE and WEIR_STACKS ask for. */
+/* The observers that WEIR_RECORD and WEIR_TRACE ask for. */
 #ifndef ENGINE_MEASURE_OBSERVER_LOADER_H
 #define ENGINE_MEASURE_OBSERVER_LOADER_H
 
 #include <weir/observer.h>
 
-enum { AUTOSTART_OBSERVERS = 3 };
+enum { AUTOSTART_OBSERVERS = 2 };
 
 /* weir__autostart_observers() of libweir-export. */
 typedef size_t autostart_function(weir_observer *observers, size_t room);

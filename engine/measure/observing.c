@@ -77,6 +77,8 @@ static void hold_first(held_subject *held, const weir__lap *lap)
     memcpy(held->mode, lap->mode, sizeof held->mode);
     memcpy(held->phase, lap->phase, sizeof held->phase);
     held->lap = lap->info;
+    held->lap.ids = NULL;
+    held->lap.num_ids = 0;
     held->lap.position.mode = held->mode;
     held->lap.position.phase = held->phase;
     held->metrics = lap->figures.metrics[held->index];

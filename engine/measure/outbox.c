@@ -5,6 +5,7 @@
 
 #include "common/redact.h"
 #include "common/unix_clock.h"
+#include "engine/measure/failure_text.h"
 #include "engine/measure/lap.h"
 #include "engine/measure/reporting.h"
 
@@ -61,46 +62,22 @@ static weir_message *message_new(message_kind kind, size_t text_bytes, char **te
     return message;
 }
 
-/* Of labels, identities and messages, which have no secrets. */
-static const char *copy_text(char **texts, const char *text)
+/* Of events, which the program or an operation has written. */
+static const char *copy_redacted(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *added = memcpy(*texts, text, size);
     *texts += size;
-    return added;
-}
-
-/* Of events, which the program or an operation has written. */
-static const char *copy_redacted(char **texts, const char *text)
-{
-    char *added = (char *)copy_text(texts, text);
     weir__text_redact(added);
     return added;
 }
 
 static weir_message *failure_message(const weir_slot *slot)
 {
-    const char *label = slot_label(slot);
-    const char *text = slot->error.message;
-    const weir_identity identity = weir_item_identity(&slot->core.in);
     char *texts;
-    weir_message *message =
-        message_new(MESSAGE_FAILURE, strlen(label) + strlen(text) + strlen(identity.address) + 3, &texts);
-    if (!message)
-        return NULL;
-    message->failure = (weir_failure){
-        .unix_ns = unix_clock_ns(),
-        .name = slot->node->name,
-        .source = slot->core.in.source,
-        .epoch = slot->core.in.epoch,
-        .seq = slot->core.in.seq,
-        .label = copy_text(&texts, label),
-        .status = slot->error.status,
-        .library_code = slot->error.library_code,
-        .message = copy_text(&texts, text),
-        .run_ns = slot->core.run_ns + slot->core.step_run_ns,
-        .identity = { copy_text(&texts, identity.address), identity.occurrence },
-    };
+    weir_message *message = message_new(MESSAGE_FAILURE, weir__failure_text_bytes(slot), &texts);
+    if (message)
+        weir__failure_fill(&message->failure, texts, slot);
     return message;
 }
 

@@ -1,13 +1,11 @@
 #include "engine/measure/suspension.h"
 
-#include <time.h>
+#include "engine/base/readings.h"
 
 int64_t weir__machine_asleep_ns(void)
 {
-    struct timespec boot;
-    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
-        return 0;
-    return (int64_t)boot.tv_sec * WEIR_SECOND + boot.tv_nsec - weir_clock_ns();
+    int64_t boot_ns = weir__readings_get()->boot_ns();
+    return boot_ns < 0 ? 0 : boot_ns - weir_clock_ns();
 }
 
 static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thread_kernel_stats *before)

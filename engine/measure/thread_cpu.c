@@ -18,12 +18,12 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "engine/base/readings.h"
+
 static int64_t read_own_ns(void)
 {
-    struct timespec time;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0)
-        return 0;
-    return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+    int64_t cpu_ns = weir__readings_get()->cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    return cpu_ns < 0 ? 0 : cpu_ns;
 }
 
 /* The part of a reading that is in the window which it ends, and that in the window which it begins: what two readings
@@ -127,10 +127,7 @@ void weir__thread_cpu_add_locked(weir_worker *worker)
 int64_t weir__thread_cpu_read_ns(const weir_worker *worker)
 {
     clockid_t clock;
-    struct timespec time;
-    if (pthread_getcpuclockid(worker->thread, &clock) != 0 || clock_gettime(clock, &time) != 0)
-        return -1;
-    return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+    return pthread_getcpuclockid(worker->thread, &clock) == 0 ? weir__readings_get()->cpu_ns(clock) : -1;
 }
 
 void weir__thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns)

@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "engine/state/kernel_stats.h"
+#include "engine/base/kernel_files.h"
 
 typedef enum argument {
     ARGUMENT_NONE,

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/unix_clock.h"
+#include "engine/base/readings.h"
 #include "engine/measure/outbox.h"
 #include "engine/measure/suspension.h"
 
@@ -27,7 +27,7 @@ int64_t weir__wall_clock_at_ns(weir__wall_clock *clock, weir_pipeline *pipeline,
 {
     static const int64_t tolerance_ns = WEIR_MILLISECOND;
     int64_t before_ns = weir_clock_ns();
-    int64_t unix_ns = unix_clock_ns();
+    int64_t unix_ns = weir__readings_get()->unix_ns();
     int64_t after_ns = weir_clock_ns();
     int64_t offset_ns = clock->offset_ns, asleep_ns = clock->asleep_ns;
     if (offset_ns >= unix_ns - after_ns - tolerance_ns && offset_ns <= unix_ns - before_ns + tolerance_ns)

@@ -523,6 +523,12 @@ int weir__tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *opti
                                                     : status;
 }
 
+void weir__tracker_begin_epoch(weir_tracker *tracker, uint64_t epoch)
+{
+    if (tracker)
+        tracker->epochs_delivered = epoch;
+}
+
 void weir__tracker_free(weir_tracker *tracker)
 {
     if (!tracker)

@@ -43,6 +43,9 @@ int weir__tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *opti
                       weir_error *error);
 void weir__tracker_free(weir_tracker *tracker); /* NULL is fine */
 
+/* Before anything runs: the run begins with this epoch, all those before it are delivered. NULL is fine. */
+void weir__tracker_begin_epoch(weir_tracker *tracker, uint64_t epoch);
+
 /* Around each step of a task, on its thread and without the lock of the pipeline; only with a tracker. The
    step ends after the input has been released. */
 void weir__tracker_step_begins(weir_slot *slot);

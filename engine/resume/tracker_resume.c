@@ -82,14 +82,9 @@ static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint 
 static void set_epoch(weir_tracker *tracker, uint64_t epoch)
 {
     tracker->epochs_delivered = epoch;
-    for (uint32_t i = 0; i < tracker->num_sources; i++) {
-        weir_node *node = tracker->sources[i].node;
-        if (node->core.epochs == 0)
-            continue;
-        node->core.epochs_ended =
-            node->core.epochs == WEIR_ENDLESS || epoch < node->core.epochs ? epoch : node->core.epochs;
-        node->core.exhausted = node->core.epochs_ended == node->core.epochs;
-    }
+    for (uint32_t i = 0; i < tracker->num_sources; i++)
+        if (tracker->sources[i].node->core.epochs)
+            weir__source_begin_epoch(&tracker->sources[i].node->core, epoch);
 }
 
 /* Items before the last one that is done. */

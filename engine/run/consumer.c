@@ -69,31 +69,31 @@ static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool 
 }
 
 typedef struct consumer_thread {
-    /* since when, and with which credit, it is away with an item; see speedup.h */
+    /* with which credit it is away with an item; see speedup.h */
     const weir_pipeline *from;
-    int64_t since_ns, credit_ns;
+    weir__credit credit;
 
     weir_step_clock clock;
 } consumer_thread;
 
 static _Thread_local consumer_thread calling_thread;
 
+static const weir_node *sink_of(const weir_pipeline *pipeline)
+{
+    return pipeline->nodes[pipeline->core.num_nodes - 1];
+}
+
 static void consumer_leaves(const weir_pipeline *pipeline, consumer_thread *self)
 {
-    self->from = NULL;
-    self->credit_ns = weir__speedup_credit(pipeline);
-    if (self->credit_ns < 0)
-        return;
-    self->from = pipeline;
-    self->since_ns = weir_clock_ns();
+    self->credit = weir__speedup_begin(pipeline, sink_of(pipeline));
+    self->from = self->credit.held_ns < 0 ? NULL : pipeline;
 }
 
 static void consumer_is_back(weir_pipeline *pipeline, consumer_thread *self)
 {
     if (self->from != pipeline)
         return;
-    const weir_node *sink = pipeline->nodes[pipeline->core.num_nodes - 1];
-    weir__speedup_settle(pipeline, sink, self->credit_ns, weir_clock_ns() - self->since_ns, NULL);
+    weir__speedup_end(pipeline, sink_of(pipeline), self->credit, NULL);
     self->from = NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <weir/version.h>
 
 #include "engine/base/label.h"
+#include "engine/measure/kept_failures.h"
 #include "engine/run/types.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
@@ -461,6 +462,7 @@ void weir__slot_free(weir_slot *slot)
         return;
     weir_item_release(&slot->pending_out); /* from a task that had already ended in another way */
     weir__label_release(slot->label);
+    weir__cause_release(slot); /* likewise */
     if (slot->core.worker_live && slot->node->op->worker_free)
         slot->node->op->worker_free(slot->worker);
     free(slot->worker);

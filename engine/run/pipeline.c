@@ -3,6 +3,7 @@
 #include "engine/state/burst.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <weir/struct_copy.h>
 
 #include "engine/measure/consumer_position.h"
+#include "engine/measure/kept_failures.h"
 #include "engine/measure/lap_taker.h"
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
@@ -89,6 +91,28 @@ static int make_conditions(weir_pipeline *pipeline, weir_error *error)
     return WEIR_OK;
 }
 
+static int begin_at_epoch(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
+{
+    uint64_t epoch = options->begin_epoch;
+    if (epoch == 0)
+        return WEIR_OK;
+    if (options->num_resume)
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "begin_epoch and resume are both given: a resumed run begins where its checkpoint was made");
+    for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
+        weir__node *node = pipeline->core.nodes[i];
+        if (node->num_ins == 0 && !node->epochs)
+            return weir_error_set(error, WEIR_EINVAL, 0, "begin_epoch is %" PRIu64 ", but source %s has no epochs",
+                                  epoch, pipeline->nodes[i]->short_name);
+        if (node->num_ins == 0)
+            weir__source_begin_epoch(node, epoch);
+        node->merge_epoch = epoch;
+    }
+    weir__tracker_begin_epoch(pipeline->tracker, epoch);
+    return WEIR_OK;
+}
+
 static int copy_thread_hooks(weir__run *run, const weir_pipeline_options *options, weir_error *error)
 {
     size_t num_hooks = options->num_thread_hooks;
@@ -134,6 +158,7 @@ static void destroy_pipeline(weir_pipeline *pipeline)
     free(pipeline->run->thread_hooks);
     free(pipeline->run);
     weir__tracker_free(pipeline->tracker);
+    weir__kept_failures_free(pipeline->kept_failures);
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++)
         weir__node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -145,6 +170,8 @@ static void destroy_pipeline(weir_pipeline *pipeline)
     free(pipeline->pools);
     free(pipeline->core.nodes);
     free(pipeline->nodes);
+    if (weir__pipeline_of_thread == pipeline) /* a signal handler may read it */
+        weir__pipeline_of_thread = NULL;
     free(pipeline);
 }
 
@@ -186,7 +213,10 @@ static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *opti
 {
     int64_t start_ns = pipeline->start_ns = weir_clock_ns();
     pipeline->failure_log = weir__failure_log_new();
-    if (!pipeline->failure_log || weir__laps_init(pipeline, start_ns) != WEIR_OK ||
+    if (options->kept_failures)
+        pipeline->kept_failures = weir__kept_failures_new(options->kept_failures);
+    if (!pipeline->failure_log || !pipeline->kept_failures != !options->kept_failures ||
+        weir__laps_init(pipeline, start_ns) != WEIR_OK ||
         weir__trace_init(pipeline, options->trace_records) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
     pipeline->reporting->start_unix_ns = weir__laps_unix_at_ns(pipeline, start_ns);
@@ -214,6 +244,8 @@ int weir__pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipel
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)
         status = weir__tracker_new(pipeline, options, &pipeline->tracker, error);
+    if (status == WEIR_OK)
+        status = begin_at_epoch(pipeline, options, error);
     if (status == WEIR_OK)
         status = copy_thread_hooks(pipeline->run, options, error);
     if (status == WEIR_OK)
@@ -347,6 +379,16 @@ int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, weir_error *
     *error = stage ? node->first_error : pipeline->error;
     weir__engine_unlock(pipeline);
     return error->status;
+}
+
+int weir_pipeline_next_failure(weir_pipeline *pipeline, weir_kept_failure **failure)
+{
+    if (!pipeline || !failure)
+        return WEIR_EINVAL;
+    *failure = is_of_parent(pipeline) ? NULL : weir__kept_failures_take(pipeline->kept_failures);
+    if (is_of_parent(pipeline))
+        return WEIR_EFORKED;
+    return *failure ? WEIR_OK : WEIR_ENOTFOUND;
 }
 
 static uint64_t num_gone(const weir_account *account)

@@ -43,6 +43,15 @@ static bool is_surplus_locked(const weir_worker *worker)
     return worker->index >= atomic_load_explicit(&worker->pool->num_workers, memory_order_relaxed);
 }
 
+/* A thread is there for as long as it runs a step, also when it has become surplus. */
+static void count_leaving_locked(weir_pool *pool)
+{
+    weir__pool_settle_locked(pool);
+    pool->num_leaving = 0;
+    for (uint32_t i = atomic_load(&pool->num_workers); i < pool->num_made; i++)
+        pool->num_leaving += pool->workers[i]->running ? 1 : 0;
+}
+
 static void wait_once_locked(weir_pool *pool)
 {
     pool->sleeping++;
@@ -120,6 +129,8 @@ static void step_starts_locked(weir_worker *worker, weir_slot *slot)
     slot->thread = worker;
     atomic_store_explicit(&worker->told_began_ns, 0, memory_order_relaxed);
     worker->busy_since_ns = worker->pool->pipeline->core.now_ns;
+    if (is_surplus_locked(worker)) /* at the end, all threads help */
+        count_leaving_locked(worker->pool);
     weir__burst_plan_locked(worker, slot);
 }
 
@@ -146,6 +157,8 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
     worker->running = NULL;
     if (slot->core.end_ns > since_ns)
         pool->lap.busy_ns += slot->core.end_ns - since_ns;
+    if (is_surplus_locked(worker))
+        count_leaving_locked(pool);
     weir__thread_cpu_add_locked(worker);
     if (slot->core.end_ns - worker->began_ns >= WEIR_CPU_WINDOW_NS && !slot->is_long_step && !slot->core.is_lifecycle)
         worker->long_node = slot->node;
@@ -221,6 +234,7 @@ static void worker_main(void *argument)
 {
     weir_worker *worker = argument;
     weir__pipeline_of_thread = worker->pool->pipeline;
+    weir__worker_of_thread = worker;
     atomic_store(&worker->tid, (int)syscall(SYS_gettid));
     run_hooked(worker, 0);
 }
@@ -334,6 +348,7 @@ int weir__pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before, u
         weir__pool_settle_locked(pool);
         *now = num_workers < pool->num_made ? num_workers : pool->num_made;
         atomic_store(&pool->num_workers, *now);
+        count_leaving_locked(pool);
         uv_cond_broadcast(&pool->parked);
         uv_cond_broadcast(&pool->work);
         weir__engine_unlock(pipeline);

@@ -42,10 +42,13 @@ typedef struct weir__signal_stop {
     bool on_signals;
 } weir__signal_stop;
 
-/* A virtual speedup: any thread, see speedup.h. */
+/* A virtual speedup: guarded by the lock of speedup.c, see speedup.h. */
 typedef struct weir__speedup {
-    _Atomic double share;       /* by which the chosen stage is faster */
-    _Atomic int64_t delayed_ns; /* by how much everything should have been held back so far */
+    double share;    /* by which the chosen stage is faster */
+    int64_t held_ns; /* by how much everything should have been held back until since_ns */
+    int64_t since_ns;
+    uint32_t num_running; /* steps of the chosen stage that run */
+    uint32_t number;      /* of this speedup */
 } weir__speedup;
 
 typedef struct weir__run {

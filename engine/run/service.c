@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "engine/base/readings.h"
 #include "engine/measure/lap_taker.h"
 #include "engine/measure/observing.h"
 #include "engine/measure/outbox.h"
@@ -23,16 +24,6 @@ static void set_earlier(int64_t *due_ns, int64_t other_ns)
         *due_ns = other_ns;
 }
 
-/* Until it is woken: true, or until_ns. */
-static bool wait_for_post(weir_pipeline *pipeline, int64_t until_ns)
-{
-    struct timespec until = { until_ns / WEIR_SECOND, until_ns % WEIR_SECOND };
-    int code;
-    while ((code = sem_clockwait(&pipeline->service_wake, CLOCK_MONOTONIC, &until)) != 0 && errno == EINTR)
-        ;
-    return code == 0;
-}
-
 /* Sleeps until due_ns, or until it is woken; as the guard of the other threads, if they need one. */
 static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
 {
@@ -40,7 +31,7 @@ static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
     do {
         until_ns = weir__engine_guard(pipeline) ? weir_clock_ns() + GUARD_INTERVAL_NS : due_ns;
         set_earlier(&until_ns, due_ns);
-    } while (!wait_for_post(pipeline, until_ns) && until_ns < due_ns);
+    } while (!weir__readings_get()->wait(&pipeline->service_wake, until_ns) && until_ns < due_ns);
     while (sem_trywait(&pipeline->service_wake) == 0)
         ; /* one check handles them all */
 }

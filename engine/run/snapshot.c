@@ -8,6 +8,7 @@
 #include "engine/measure/consumer_position.h"
 #include "engine/measure/position.h"
 #include "engine/run/run_room.h"
+#include "engine/run/speedup.h"
 #include "engine/state/lock.h"
 
 /* The public struct, followed by what it points to. */
@@ -147,7 +148,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
         .num_queues = pipeline->num_queues,
         .tasks = snapshot->tasks,
         .threads = atomic_load(&pipeline->pools[0]->num_workers),
-        .delayed_ns = atomic_load(&pipeline->run->speedup.delayed_ns),
+        .delayed_ns = weir__speedup_held_ns(pipeline),
     };
 
     engine_lock_at(pipeline, weir_clock_ns());

@@ -1,5 +1,8 @@
 #include "engine/run/speedup.h"
 
+#include <pthread.h>
+
+#include "engine/base/readings.h"
 #include "engine/run/node.h"
 #include "engine/run/pipeline_start.h"
 #include "engine/run/run_room.h"
@@ -7,33 +10,64 @@
 
 enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
 
-static void raise_delayed(weir_pipeline *pipeline, int64_t credit_ns)
+/* Of all pipelines: held for some ns, and only while there is a speedup. No other lock is taken with it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* It grows as long as a step of the chosen stage runs. */
+static int64_t move_held_locked(weir__speedup *own)
 {
-    int64_t delayed_ns = atomic_load(&pipeline->run->speedup.delayed_ns);
-    while (delayed_ns < credit_ns &&
-           !atomic_compare_exchange_weak(&pipeline->run->speedup.delayed_ns, &delayed_ns, credit_ns))
-        continue;
+    int64_t now_ns = weir_clock_ns();
+    if (own->num_running > 0 && now_ns > own->since_ns)
+        own->held_ns += (int64_t)((double)(now_ns - own->since_ns) * own->share);
+    own->since_ns = now_ns;
+    return own->held_ns;
+}
+
+int64_t weir__speedup_held_ns(const weir_pipeline *pipeline)
+{
+    pthread_mutex_lock(&lock);
+    int64_t held_ns = move_held_locked(&pipeline->run->speedup);
+    pthread_mutex_unlock(&lock);
+    return held_ns;
+}
+
+weir__credit weir__speedup_begin_on(const weir_pipeline *pipeline, const weir_node *node)
+{
+    weir__speedup *own = &pipeline->run->speedup;
+    pthread_mutex_lock(&lock);
+    const weir_node *sped = atomic_load(&pipeline->sped_node);
+    weir__credit credit = { .held_ns = sped ? move_held_locked(own) : -1, .number = own->number };
+    own->num_running += sped == node ? 1 : 0;
+    pthread_mutex_unlock(&lock);
+    return credit;
+}
+
+/* Returns what is owed, without what was slept; 0 for the chosen stage itself, which grows with what is held. */
+static int64_t end_step(weir_pipeline *pipeline, const weir_node *node, weir__credit credit)
+{
+    weir__speedup *own = &pipeline->run->speedup;
+    pthread_mutex_lock(&lock);
+    const weir_node *sped = atomic_load(&pipeline->sped_node);
+    bool is_on = sped && own->number == credit.number;
+    int64_t owed_ns = is_on ? move_held_locked(own) - credit.held_ns : 0;
+    own->num_running -= is_on && sped == node ? 1 : 0;
+    pthread_mutex_unlock(&lock);
+    return sped == node ? 0 : owed_ns;
 }
 
 static void sleep_ns(int64_t ns)
 {
-    nanosleep(&(struct timespec){ .tv_nsec = ns < HELD_SLICE_NS ? ns : HELD_SLICE_NS }, NULL);
+    weir__readings_get()->sleep(ns < HELD_SLICE_NS ? ns : HELD_SLICE_NS);
 }
 
-void weir__speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
-                          const atomic_bool *stops)
+void weir__speedup_end(weir_pipeline *pipeline, const weir_node *node, weir__credit credit, const atomic_bool *stops)
 {
-    const weir_node *sped = atomic_load(&pipeline->sped_node);
-    if (credit_ns < 0 || !sped)
+    if (credit.held_ns < 0)
         return;
-    if (sped == node) {
-        credit_ns += (int64_t)((double)run_ns * atomic_load(&pipeline->run->speedup.share));
-        raise_delayed(pipeline, credit_ns);
-    }
-    int64_t start_ns = weir_clock_ns(), owed_ns = atomic_load(&pipeline->run->speedup.delayed_ns) - credit_ns;
+    int64_t start_ns = weir_clock_ns(), owed_ns = end_step(pipeline, node, credit);
     while (owed_ns > 0 && !(stops && atomic_load(stops)) && atomic_load(&pipeline->sped_node)) {
         sleep_ns(owed_ns);
-        owed_ns = atomic_load(&pipeline->run->speedup.delayed_ns) - credit_ns - (weir_clock_ns() - start_ns);
+        owed_ns = weir__speedup_held_ns(pipeline) - credit.held_ns - (weir_clock_ns() - start_ns);
     }
 }
 
@@ -50,9 +84,14 @@ int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double
     if (node && !node->op && !is_consumer)
         return WEIR_EUNSUPPORTED;
     weir__engine_lock(pipeline); /* against another call; it ends the bursts, and from now on there are none */
-    atomic_store(&pipeline->sped_node, NULL); /* no step may see the new stage with the old share */
-    atomic_store(&pipeline->run->speedup.share, share);
+    pthread_mutex_lock(&lock);
+    weir__speedup *own = &pipeline->run->speedup;
+    move_held_locked(own);
+    own->num_running = 0; /* steps that have begun belong to no speedup from now on */
+    own->number++;
+    own->share = share;
     atomic_store(&pipeline->sped_node, share > 0 ? node : NULL);
+    pthread_mutex_unlock(&lock);
     weir__engine_unlock(pipeline);
     return WEIR_OK;
 }

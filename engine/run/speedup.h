@@ -5,12 +5,12 @@
  *
  *     gain = (items_f / (elapsed_f - held_f)) / (items / elapsed)
  *
- * States. held (delayed_ns of the pipeline) is the time by which everything should have been held back so far. Each step, and each
- * absence of a consumer, has a credit:
+ * States. held is the time by which everything should have been held back so far: it grows by f for each second in which
+ * at least one step of the chosen stage runs. Each step, and each absence of a consumer, has a credit:
  *   begin   credit = held: a slot that waits for an item, a thread or room was held back by whom it waited for
- *   end     of the chosen stage: credit += f × t, and held = max(held, credit). Several slots of it that run at once are
- *           faster at once: their credits grow side by side
- *   end     of any: sleeps until credit = held
+ *   end     of another stage: sleeps until it was held back as long as held has grown since. Meanwhile it may grow
+ *   end     of the chosen stage: owes nothing, also if several slots of it run at once, which are faster at once
+ * held grows while steps run, not at their end: what runs beside a long step is held back although it ends before.
  * A step that began before the speedup was switched on has no credit, and is neither held back nor counted. Off, which is
  * the default, each step reads one atomic variable.
  */
@@ -20,16 +20,26 @@
 #include "engine/run/run_room.h"
 #include "engine/state/run_state.h"
 
-/* At the beginning of a step or an absence: its credit; -1 = off. */
-static inline int64_t weir__speedup_credit(const weir_pipeline *pipeline)
+/* Of a step or an absence; held_ns -1 = off. */
+typedef struct weir__credit {
+    int64_t held_ns;
+    uint32_t number; /* of the speedup */
+} weir__credit;
+
+/* While there is a speedup. */
+weir__credit weir__speedup_begin_on(const weir_pipeline *pipeline, const weir_node *node);
+
+/* At the beginning of a step of `node`, or of an absence (the sink). */
+static inline weir__credit weir__speedup_begin(const weir_pipeline *pipeline, const weir_node *node)
 {
     bool is_off = !atomic_load_explicit(&pipeline->sped_node, memory_order_relaxed);
-    return is_off ? -1 : atomic_load_explicit(&pipeline->run->speedup.delayed_ns, memory_order_relaxed);
+    return is_off ? (weir__credit){ .held_ns = -1 } : weir__speedup_begin_on(pipeline, node);
 }
 
-/* At its end, without the lock: `node` has run for run_ns (the sink: the consumer was away). Sleeps what is owed, unless
-   *stops (NULL = never). */
-void weir__speedup_settle(weir_pipeline *pipeline, const weir_node *node, int64_t credit_ns, int64_t run_ns,
-                          const atomic_bool *stops);
+/* At its end, without the lock. Sleeps what is owed, unless *stops (NULL = never). */
+void weir__speedup_end(weir_pipeline *pipeline, const weir_node *node, weir__credit credit, const atomic_bool *stops);
+
+/* How long everything was held back since the start, by all speedups. Any thread. */
+int64_t weir__speedup_held_ns(const weir_pipeline *pipeline);
 
 #endif

@@ -1,6 +1,7 @@
 /* An operation's view of its task. */
 #include "engine/base/label.h"
 #include "engine/base/message_text.h"
+#include "engine/measure/kept_failures.h"
 #include "engine/run/run_room.h"
 #include "engine/state/lock.h"
 
@@ -120,6 +121,16 @@ int weir_task_fail(weir_task *task, int status, int library_code, const char *fo
     error->status = status;
     error->library_code = library_code;
     return status;
+}
+
+int weir_task_set_cause(weir_task *task, void *cause, void (*release)(void *cause))
+{
+    if (!task || !cause)
+        return WEIR_EINVAL;
+    weir__cause_release(task);
+    task->cause = cause;
+    task->release_cause = release;
+    return WEIR_OK;
 }
 
 int weir_task_event(weir_task *task, const char *name, const char *detail)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/label.h"
+#include "engine/measure/kept_failures.h"
 #include "engine/measure/outbox.h"
 #include "engine/measure/thread_cpu.h"
 #include "engine/resume/tracker.h"
@@ -140,7 +141,7 @@ static int run_timed(weir_slot *slot)
 {
     const weir_node *node = slot->node;
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
-    int64_t credit_ns = weir__speedup_credit(node->pipeline);
+    weir__credit credit = weir__speedup_begin(node->pipeline, node);
     if (slot->num_parts)
         weir__parts_continue(slot);
     slot->number_after = 0;
@@ -150,8 +151,8 @@ static int run_timed(weir_slot *slot)
                      : node->op->run(slot->worker, node->core.num_ins ? &slot->core.in : NULL, &slot->core.out, slot);
     slot->core.end_ns = now_after(slot, start_ns);
     slot->core.step_run_ns = slot->core.end_ns - start_ns;
-    if (credit_ns >= 0) {
-        weir__speedup_settle(node->pipeline, node, credit_ns, slot->core.step_run_ns, &slot->should_stop);
+    if (credit.held_ns >= 0) {
+        weir__speedup_end(node->pipeline, node, credit, &slot->should_stop);
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
     }
     if (slot->core.num_chunks == 0)
@@ -222,7 +223,7 @@ static bool was_asked_to_stop(const weir_slot *slot, int status)
     return status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed);
 }
 
-/* Completes slot->error, logs it and reports it to the observers. */
+/* Completes slot->error, logs it, reports it to the observers and keeps it for the program. */
 static void report_failure(weir_slot *slot, int status)
 {
     weir_error *error = &slot->error;
@@ -236,6 +237,7 @@ static void report_failure(weir_slot *slot, int status)
     weir__failure_log_add(node->pipeline->failure_log, node->core.index, error);
     if (node->core.num_ins)
         weir__outbox_add_failure(node->pipeline, slot);
+    weir__kept_failures_add(node->pipeline->kept_failures, slot);
 }
 
 /* ---- the place of an input whose task has failed ------------------------------------------------------------------ */
@@ -353,6 +355,8 @@ static void end_task_step(weir_slot *slot, int status)
         status = end_hooks(slot, status);
     if (status < 0)
         report_failure(slot, status);
+    if (ended)
+        weir__cause_release(slot);
     if (ended && status != WEIR_OK)
         item_drop(&slot->core.out);
     if (ended)
@@ -387,8 +391,8 @@ static void run_next_step(weir_slot *slot)
     slot->num_parts = 0;
     slot->op_start_known = true;
     int status = run_timed(slot);
-    bool is_plain = status == WEIR_OK && !core->in.release && !core->in.label_owner && !core->out.label &&
-                    !core->out.made_ns && !slot->number_after && core->end_ns > core->begin_ns &&
+    bool is_plain = status == WEIR_OK && !slot->cause && !core->in.release && !core->in.label_owner &&
+                    !core->out.label && !core->out.made_ns && !slot->number_after && core->end_ns > core->begin_ns &&
                     !atomic_load_explicit(&slot->was_completed, memory_order_relaxed);
     if (!is_plain) {
         end_task_step(slot, take_result(slot, fail_if_late(slot, check_result(slot, status))));
@@ -419,6 +423,7 @@ static void abandon_task(weir_slot *slot)
         fail_by_default(slot, WEIR_ESTOPPED, "the task was cancelled");
         end_hooks(slot, WEIR_ESTOPPED);
     }
+    weir__cause_release(slot);
     weir_item_release(&slot->pending_out);
     weir_item_release(&slot->core.out);
     weir_item_release(&slot->core.in);

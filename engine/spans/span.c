@@ -101,8 +101,18 @@ span_thread *weir__span_thread_of_child(void)
     return this_thread;
 }
 
-/* The current lap of the thread's pipeline. */
 static _Atomic uint64_t others_lap; /* of threads of no pipeline */
+
+/* The current lap of the thread's pipeline. */
+static inline uint64_t lap_of_thread(const weir_pipeline *pipeline)
+{
+    return atomic_load_explicit(pipeline ? &pipeline->lap_id : &others_lap, memory_order_relaxed);
+}
+
+uint64_t weir__span_lap_of_thread(const weir_pipeline *pipeline)
+{
+    return lap_of_thread(pipeline);
+}
 
 void weir__span_set_lap(weir_pipeline *pipeline, uint64_t lap_id)
 {
@@ -132,8 +142,7 @@ static span_cell *find_cell_locked(span_cell **cells, uint64_t lap_id)
 static inline void record_locked(span_thread *thread, const weir_span_name *name, int64_t span_ns)
 {
     span_cell *cell = thread->cells[name->id];
-    uint64_t lap_id =
-        atomic_load_explicit(thread->pipeline ? &thread->pipeline->lap_id : &others_lap, memory_order_relaxed);
+    uint64_t lap_id = lap_of_thread(thread->pipeline);
     if (!cell || cell->lap_id != lap_id)
         if (!(cell = find_cell_locked(&thread->cells[name->id], lap_id)))
             return;

@@ -92,6 +92,8 @@ struct weir_task {
     uint32_t num_parts;    /* in `told` */
     weir_error error;      /* why the task fails; status 0 = not set */
     weir__slot_parts told;
+    void *cause; /* weir_task_set_cause(); NULL = none. See kept_failures.h */
+    void (*release_cause)(void *cause);
 
     /* the same, with checkpoints only; see tracker.h */
     uint32_t in_marks;       /* of the input */
@@ -265,6 +267,7 @@ struct weir_pool {
     bool quit;
     weir_worker **workers; /* each exists until the pool is freed */
     uint32_t num_made;     /* in `workers` */
+    uint32_t num_leaving;  /* of these, surplus ones that still run a step */
     int64_t threads_since_ns;
     weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
     uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
@@ -316,13 +319,14 @@ struct weir_pipeline {
     weir__graph core; /* first; guarded by lock, see core.h */
 
     /* of one room each; made when the pipeline is built, freed with it. The header has their owners. */
-    struct weir_trace_rings *trace;    /* trace/trace_ring.h; NULL = no observer wants the raw record */
-    weir_tracker *tracker;             /* resume/tracked.h; NULL = no checkpoints */
-    struct weir__position *position;   /* measure/position.h */
-    struct weir__laps *laps;           /* measure/lap.h */
-    struct weir__lap_taker *lap_taker; /* measure/lap_taker.h */
-    struct weir__reporting *reporting; /* measure/reporting.h */
-    struct weir__run *run;             /* run/run_room.h */
+    struct weir_trace_rings *trace;            /* trace/trace_ring.h; NULL = no observer wants the raw record */
+    weir_tracker *tracker;                     /* resume/tracked.h; NULL = no checkpoints */
+    struct weir__position *position;           /* measure/position.h */
+    struct weir__laps *laps;                   /* measure/lap.h */
+    struct weir__lap_taker *lap_taker;         /* measure/lap_taker.h */
+    struct weir__reporting *reporting;         /* measure/reporting.h */
+    struct weir__run *run;                     /* run/run_room.h */
+    struct weir__kept_failures *kept_failures; /* measure/kept_failures.h; NULL = none are kept */
 
     /* immutable after init, of pipeline.c or: */
     unsigned num_forks; /* of its process, see fork_check.h */

@@ -7,7 +7,8 @@
 
 #include <weir/clock.h>
 
-#include "engine/state/kernel_stats.h"
+#include "engine/base/kernel_files.h"
+#include "engine/base/readings.h"
 
 /* Shorter measurements of the rate are not precise enough. */
 static const int64_t shortest_ns = 2 * WEIR_MILLISECOND;
@@ -28,7 +29,7 @@ static void check_ticks(void)
 bool weir__ticks_are_usable(void)
 {
     uv_once(&once, check_ticks);
-    return atomic_load_explicit(&usable, memory_order_relaxed);
+    return atomic_load_explicit(&usable, memory_order_relaxed) && weir__clock_is_real();
 }
 
 /* The rate since the first reading. If it has changed (another clock source, a suspension, a migration), it is measured

@@ -34,10 +34,10 @@ static inline uint64_t tick_count(void)
 #endif
 }
 
-/* Whether ticks are counted at a constant rate, the same on all CPUs. */
+/* Whether ticks are counted at a constant rate, the same on all CPUs, and the monotonic clock is the real one. */
 bool weir__ticks_are_usable(void);
 
-/* Reads CLOCK_MONOTONIC. */
+/* Reads weir_clock_ns(). */
 int64_t weir__step_clock_correct(weir_step_clock *clock);
 
 static inline int64_t step_clock_ns(weir_step_clock *clock)

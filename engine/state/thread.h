@@ -5,6 +5,10 @@
 #include <uv.h>
 
 struct weir_pipeline;
+struct weir_worker;
+
+/* Read in signal handlers, where a thread must not allocate its variables: they are there from its start. */
+#define WEIR_SIGNAL_SAFE __attribute__((tls_model("initial-exec")))
 
 enum { THREAD_NAME_BYTES = 16 /* the limit of Linux */ };
 
@@ -13,6 +17,9 @@ enum { THREAD_NAME_BYTES = 16 /* the limit of Linux */ };
 int weir__thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, void *argument);
 
 /* The pipeline whose pool, service, observer or cancel thread this is. NULL = none. */
-extern _Thread_local const struct weir_pipeline *weir__pipeline_of_thread;
+extern _Thread_local const struct weir_pipeline *weir__pipeline_of_thread WEIR_SIGNAL_SAFE;
+
+/* The thread of a pool that this is. NULL = none. */
+extern _Thread_local const struct weir_worker *weir__worker_of_thread WEIR_SIGNAL_SAFE;
 
 #endif

@@ -98,7 +98,23 @@ typedef struct weir_lap {
     /* number of laps joined into this one because observers were too slow; 1 = an ordinary lap */
     uint32_t num_joined;
     weir_lap_position position;
+    /* what weir_thread_place.lap_id was in its stretches of time. NULL, 0 for a stage with an interval of its own */
+    const uint64_t *ids;
+    uint32_t num_ids;
 } weir_lap;
+
+/* What the calling thread does, for programs that sample their threads. */
+typedef struct weir_thread_place {
+    /* the current lap of the thread's pipeline, one of weir_lap.ids. A thread of no pipeline belongs, as with spans, to
+       the oldest pipeline that runs */
+    uint64_t lap_id;
+    /* the stage, source, … whose step it runs; between steps its pool; NULL = it is no thread of a pool. Valid until the
+       pipeline is freed */
+    const char *name;
+} weir_thread_place;
+
+/* False = nothing is measured: no pipeline runs, or recording is paused. Any thread; safe in a signal handler. */
+WEIR_API bool weir_thread_place_read(weir_thread_place *place);
 
 /* One subject over one lap. The member of `metrics` is that of the subject; weir_subject_metrics() describes it. */
 typedef struct weir_subject_lap {

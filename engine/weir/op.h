@@ -214,6 +214,16 @@ WEIR_API const void *weir_task_config(const weir_task *task);
 WEIR_API int weir_task_fail(weir_task *task, int status, int library_code, const char *format, ...) WEIR_PRINTF(4, 5);
 
 /*
+ * Sets an object that tells more about the failure of the task than a message: an exception, a record. The task owns it from now on,
+ * and releases an earlier one. If the task fails, and the pipeline keeps failures (weir_pipeline_options.kept_failures), it waits
+ * there with the failure for weir_pipeline_next_failure(). Otherwise it is released when the task has ended, on the thread that has run the
+ * task; with the failure if that is lost, on the thread of the failure that takes its place. release is called once, under no
+ * lock (NULL = nothing to release). Call it where weir_task_fail() may be called; also in task hooks. WEIR_OK; or
+ * WEIR_EINVAL: task or cause is NULL, and the cause is still the caller's.
+ */
+WEIR_API int weir_task_set_cause(weir_task *task, void *cause, void (*release)(void *cause));
+
+/*
  * Ends a task whose run() returned, or is about to return, WEIR_PENDING. Call it exactly once, on any thread, also
  * after weir_pipeline_stop(). status is WEIR_OK (then *out is moved into the pipeline), WEIR_SKIP or negative;
  * weir_task_fail() may be called before on the same thread. Never blocks; do not use the task afterwards. A second

@@ -184,6 +184,13 @@ typedef struct weir_pipeline_options {
     /* Around the life of each thread that runs tasks; copied, except what `self` points to (NULL = none). */
     const weir_thread_hook *thread_hooks;
     size_t num_thread_hooks;
+    /* So many failures wait for weir_pipeline_next_failure(), each in about 1 kB; of more, the oldest is lost (0 = none are
+       kept). */
+    uint32_t kept_failures;
+    /* The run begins at the start of this epoch, as if those before it had been delivered: items have its number, and
+       weir_stage_options.epochs counts it (with 5 epochs and 3, two are left). All sources need epochs. Not together with resume, which
+       begins where its checkpoint was made (0 = the first one). */
+    uint64_t begin_epoch;
 } weir_pipeline_options;
 
 /*
@@ -394,6 +401,33 @@ WEIR_API int weir_pipeline_close_wait(int64_t timeout_ns);
  * the stage does not exist. Any thread.
  */
 WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
+
+/*
+ * A failure that waits for the program, with weir_pipeline_options.kept_failures. It is what observers get, and also that of the
+ * task of a source.
+ */
+typedef struct weir_kept_failure {
+    const weir_failure
+        *failure;     /* its texts are valid until weir_kept_failure_free(), its stage until the pipeline is freed */
+    uint64_t attempt; /* items that have failed in this place before, see weir_op.replace */
+    /* weir_task_set_cause(); NULL = none. It belongs to this failure. Set it to NULL to own it: then nobody else releases it */
+    void *cause;
+    uint64_t num_lost; /* failures that were lost since the one that was pulled before */
+} weir_kept_failure;
+
+/*
+ * Pulls the oldest failure that waits; never waits itself. A failure is there before the account counts it, and before
+ * weir_pipeline_next() returns the WEIR_EFAILED that it has caused. Those of tasks that were asked to stop are not kept, as they are
+ * not reported. What nobody has pulled is released when the pipeline is freed, each cause on the thread that frees it.
+ *   WEIR_OK        *failure is the caller's, to be freed with weir_kept_failure_free()
+ *   WEIR_ENOTFOUND none waits, or none are kept; *failure is NULL
+ *   WEIR_EINVAL    a pointer is NULL
+ * Any thread.
+ */
+WEIR_API int weir_pipeline_next_failure(weir_pipeline *pipeline, weir_kept_failure **failure);
+
+/* Also releases its cause, on this thread. Any thread, also after the pipeline was freed. NULL is accepted. */
+WEIR_API void weir_kept_failure_free(weir_kept_failure *failure);
 
 /*
  * Where every item went. For a stage, at any moment,

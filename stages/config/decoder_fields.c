@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "engine/base/kernel_files.h"
 #include "stages/config/own_config.h"
 
 #define LIMIT_FIELDS(FIELD, type) \
@@ -24,28 +25,13 @@ DEFINE_STRUCT_RULES(weir__decoder_fields, weir_decoder_config, "weir_decoder_con
 
 static const field_rule picture_fields[] = { PICTURE_FIELDS(FIELD_RULE, weir_decoder_config) };
 
-/* The limit of cgroup version 2 or 1; UINT64_MAX = none. */
-static uint64_t cgroup_limit(void)
-{
-    static const char *const paths[] = { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes" };
-    uint64_t limit = UINT64_MAX;
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        FILE *file = fopen(paths[i], "re");
-        if (file && fscanf(file, "%" SCNu64, &limit) != 1)
-            limit = UINT64_MAX; /* "max" */
-        if (file)
-            fclose(file);
-    }
-    return limit;
-}
-
 /* Half of the memory that the process may use. */
 static uint64_t default_all_bytes(void)
 {
     long num_pages = sysconf(_SC_PHYS_PAGES);
     long page_bytes = sysconf(_SC_PAGESIZE);
     uint64_t machine = num_pages > 0 && page_bytes > 0 ? (uint64_t)num_pages * (uint64_t)page_bytes : UINT64_MAX;
-    uint64_t group = cgroup_limit();
+    uint64_t group = weir__group_memory_read();
     return (group < machine ? group : machine) / 2;
 }
 

@@ -211,12 +211,8 @@ weir_io_thread *weir__io_thread_start(void)
 
 static void wait_a_little_locked(weir_io_thread *io)
 {
-    enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ASK_INTERVAL_MS * NS_PER_MS;
-    until.tv_sec += until.tv_nsec / NS_PER_S;
-    until.tv_nsec %= NS_PER_S;
+    int64_t until_ns = weir_clock_ns() + ASK_INTERVAL_MS * WEIR_MILLISECOND;
+    struct timespec until = { until_ns / WEIR_SECOND, until_ns % WEIR_SECOND };
     pthread_cond_timedwait(&io->answered, &io->lock, &until);
 }
 

@@ -18,6 +18,8 @@
 #include <weir/status.h>
 
 #include "common/above_standard.h"
+#include "engine/base/kernel_files.h"
+#include "engine/base/readings.h"
 #include "stages/isolate/message.h"
 
 extern char **environ;
@@ -93,25 +95,22 @@ no_actions:
 int64_t weir__isolated_process_cpu_ns(isolated_process *process)
 {
     clockid_t clock;
-    struct timespec time;
-    if (clock_getcpuclockid(process->pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+    int64_t cpu_ns = clock_getcpuclockid(process->pid, &clock) == 0 ? weir__readings_get()->cpu_ns(clock) : -1;
+    if (cpu_ns < 0)
         return 0;
     int64_t before_ns = process->cpu_ns;
-    process->cpu_ns = (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+    process->cpu_ns = cpu_ns;
     return process->cpu_ns - before_ns;
 }
 
 int64_t weir__isolated_process_delay_ns(isolated_process *process)
 {
-    char path[40];
-    long long delay_ns;
+    char task[40];
+    weir__schedule schedule;
     int64_t before_ns = process->delay_ns;
-    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)process->pid);
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%*d %lld", &delay_ns) == 1)
-        process->delay_ns = delay_ns;
-    if (file)
-        fclose(file);
+    snprintf(task, sizeof task, "/proc/%d", (int)process->pid);
+    if (weir__schedule_read(task, &schedule))
+        process->delay_ns = schedule.delay_ns;
     return process->delay_ns - before_ns;
 }
 

@@ -23,6 +23,7 @@
 #include <weir/clock.h>
 #include <weir/struct_copy.h>
 
+#include "common/unix_clock.h"
 #include "stages/reader/kept_reader.h"
 #include "stages/reader/remote_reader.h"
 #include "stages/reader/video_config.h"
@@ -79,13 +80,6 @@ static int64_t modified_ns(const struct stat *file)
     return (int64_t)file->st_mtim.tv_sec * WEIR_SECOND + file->st_mtim.tv_nsec;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * WEIR_SECOND + now.tv_nsec;
-}
-
 /* The coarsest unit in which file systems store times (FAT). A change within it after the opening may not show. */
 static bool is_settled(const struct stat *file, int64_t opened_ns)
 {
@@ -126,7 +120,7 @@ static int copy_table(pooled *one, weir_video_source *source, weir_error *error)
 static int open_reader(const weir_video_reader_pool *pool, pooled *one, const weir_video_source *source,
                        weir_error *error)
 {
-    int64_t opened_ns = now_ns();
+    int64_t opened_ns = unix_clock_ns();
     int rc = weir_video_reader_open(&one->reader, source, sizeof *source, &pool->video, sizeof pool->video, error);
     one->may_be_kept =
         rc == WEIR_OK && weir__video_reader_file(one->reader, &one->opened) && is_settled(&one->opened, opened_ns);

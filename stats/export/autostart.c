@@ -1,5 +1,5 @@
-/* WEIR_RECORD, WEIR_TRACE and WEIR_STACKS: each pipeline has a writer and a trace file of its own, which are closed when it is
-   freed; the writers of a process share a thread. Stacks are those of the process while it has a pipeline. */
+/* WEIR_RECORD and WEIR_TRACE: each pipeline has a writer and a trace file of its own, which are closed when it is freed; the
+   writers of a process share a thread. */
 #include "stats/export/autostart.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <weir/sqlite.h>
 #include <weir/trace_file.h>
 
-#include "stats/export/stack_sampler.h"
 #include "stats/export/trace_path.h"
 
 static void log_failure(const char *variable, const weir_error *error)
@@ -66,26 +65,12 @@ static int start_trace(const char *path, weir_observer *observer, weir_error *er
     return status;
 }
 
-static void end_stacks(void *none)
-{
-    (void)none;
-    weir__stack_sampler_stop();
-}
-
-static int start_stacks(const char *path, weir_observer *observer, weir_error *error)
-{
-    *observer = (weir_observer){ .detach = end_stacks };
-    return weir__stack_sampler_start(path, error);
-}
-
 size_t weir__autostart_observers(weir_observer *observers, size_t room)
 {
     static const struct {
         const char *variable;
         int (*start)(const char *path, weir_observer *observer, weir_error *error);
-    } recorders[] = { { "WEIR_RECORD", start_recording },
-                      { "WEIR_TRACE", start_trace },
-                      { "WEIR_STACKS", start_stacks } };
+    } recorders[] = { { "WEIR_RECORD", start_recording }, { "WEIR_TRACE", start_trace } };
     size_t count = 0;
     for (size_t i = 0; observers && i < sizeof recorders / sizeof recorders[0] && count < room; i++) {
         const char *path = secure_getenv(recorders[i].variable);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "stats/read/database_reader.h"
+#include "stats/read/rolled_laps.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/tables.h"
 
@@ -46,9 +47,9 @@ static const fault_query references = {
 
 /* One that is not known, like its sum, was added since the database was made. main: a view of what is complete hides what is
    missing (tables.h). */
-#define HISTOGRAM(table, column, counted, sum) \
+#define HISTOGRAM(check, table, column, counted, sum) \
     { \
-        "histograms", \
+        check, \
             "SELECT printf('row %d of " table "%s', id, fault) FROM (SELECT id, weir_histogram_fault('" column \
             "', " column ", " counted ", " sum ") AS fault FROM main." table " WHERE run_id = ?1 AND (" column \
             " IS NOT NULL OR " sum " IS NOT NULL)) WHERE fault IS NOT NULL", \
@@ -81,12 +82,13 @@ static const fault_query references = {
     " AND NOT EXISTS (SELECT * FROM event_stats WHERE run_id = ?1 AND event_name = 'concurrency')"
 
 static const fault_query of_run[] = {
-    HISTOGRAM("task_stats", "histogram", "num_tasks - num_failures", "success_time"),
-    HISTOGRAM("flow_stats", "histogram", "num_tasks - num_failures", "success_time"),
-    HISTOGRAM("queue_stats", "put_histogram", "num_put", "put_time"),
-    HISTOGRAM("queue_stats", "get_histogram", "num_items", "get_time"),
-    HISTOGRAM("queue_stats", "latency_histogram", "iif(latency_time IS NULL, 0, num_items)", "latency_time"),
-    HISTOGRAM("span_stats", "span_histogram", "num_spans", "total_time"),
+    HISTOGRAM("histograms", "task_stats", "histogram", "num_tasks - num_failures", "success_time"),
+    HISTOGRAM("histograms", "flow_stats", "histogram", "num_tasks - num_failures", "success_time"),
+    HISTOGRAM("histograms", "queue_stats", "put_histogram", "num_put", "put_time"),
+    HISTOGRAM("histograms", "queue_stats", "get_histogram", "num_items", "get_time"),
+    HISTOGRAM("histograms", "queue_stats", "latency_histogram", "iif(latency_time IS NULL, 0, num_items)",
+              "latency_time"),
+    HISTOGRAM("histograms", "span_stats", "span_histogram", "num_spans", "total_time"),
     { "histograms", "SELECT '' WHERE 0", "hold as many times as tasks and items were counted" },
     { "laps",
       LAPS("task_stats") " UNION ALL " LAPS("flow_stats") " UNION ALL " LAPS("queue_stats") " UNION ALL " LAPS(
@@ -115,7 +117,64 @@ static const fault_query of_run[] = {
       " GROUP BY name), run WHERE run_id = ?1 AND entries_lost = 0"
       " AND (taken > put OR (taken < put AND ended IS NOT NULL AND status = 0))",
       "what was put in was taken out" },
+    { "stacks",
+      "SELECT printf('row %d of stack_stats: stack %d is not there', id, t.stack) FROM stack_stats t LEFT JOIN stack "
+      "s"
+      " USING (run_id, stack) WHERE run_id = ?1 AND t.stack <> 0 AND s.function IS NULL",
+      NULL },
+    { "stacks",
+      "SELECT printf('stack %d: its caller %d is not there', s.stack, s.caller) FROM stack s LEFT JOIN stack c ON"
+      " c.run_id = s.run_id AND c.stack = s.caller AND c.stack < s.stack WHERE s.run_id = ?1 AND s.caller <> 0"
+      " AND c.stack IS NULL",
+      "the functions of all samples are there" },
 };
+
+/* ---- rolls ------------------------------------------------------------------------------------------------------ */
+
+static const fault_query histograms_of_rolls[] = {
+    HISTOGRAM("rolls", "task_rolls", "histogram", "num_tasks - num_failures", "success_time"),
+    HISTOGRAM("rolls", "flow_rolls", "histogram", "num_tasks - num_failures", "success_time"),
+    HISTOGRAM("rolls", "queue_rolls", "put_histogram", "num_put", "put_time"),
+    HISTOGRAM("rolls", "queue_rolls", "get_histogram", "num_items", "get_time"),
+    HISTOGRAM("rolls", "queue_rolls", "latency_histogram", "iif(latency_time IS NULL, 0, num_items)", "latency_time"),
+    HISTOGRAM("rolls", "span_rolls", "span_histogram", "num_spans", "total_time"),
+};
+enum { NUM_HISTOGRAMS_OF_ROLLS = sizeof histograms_of_rolls / sizeof histograms_of_rolls[0] };
+
+/* What is compared of a metric: a part of a CASE that names it if it differs, and its sum. */
+static void put_metric_of_rolls(sqlite3_str *cases, sqlite3_str *sums, const char *metric)
+{
+    sqlite3_str_appendf(cases,
+                        " WHEN coalesce(abs(x.%s - s.%s) > 1e-6 + 1e-9 * abs(s.%s), x.%s IS NOT s.%s) THEN '%s'",
+                        metric, metric, metric, metric, metric, metric);
+    sqlite3_str_appendf(sums, ", iif(count(%s) = count(*), total(%s), NULL) AS %s", metric, metric, metric);
+}
+
+/* Free with sqlite3_free(); NULL = out of memory. */
+static char *query_of_rolls(weir_subject subject)
+{
+    const weir_lap_table *table = &weir__lap_tables[subject];
+    const weir_metric_table *metrics = weir_subject_metrics(subject);
+    sqlite3_str *cases = sqlite3_str_new(NULL), *sums = sqlite3_str_new(NULL);
+    put_metric_of_rolls(cases, sums, "num_joined");
+    for (size_t i = 0; i < metrics->num_metrics; i++) {
+        const weir_metric_kind kind = metrics->metrics[i].kind;
+        if (kind == WEIR_METRIC_COUNT || kind == WEIR_METRIC_SUM)
+            put_metric_of_rolls(cases, sums, metrics->metrics[i].name);
+    }
+    char *which = sqlite3_str_finish(cases), *all = sqlite3_str_finish(sums);
+    char *sql = which && all
+                    ? sqlite3_mprintf(
+                          "SELECT printf('roll %%d in %s: %%s of %%s is not the sum of its laps', roll, fault,"
+                          " name) FROM (SELECT x.roll, x.name, CASE%s END AS fault FROM main.%s x LEFT JOIN"
+                          " (SELECT roll, name%s FROM main.%s WHERE run_id = ?1 GROUP BY roll, name) s ON s.roll ="
+                          " x.roll AND s.name = x.name WHERE x.run_id = ?1) WHERE fault IS NOT NULL",
+                          table->rolls, which, table->rolls, all, table->name)
+                    : NULL;
+    sqlite3_free(which);
+    sqlite3_free(all);
+    return sql;
+}
 
 /* ---- running them ---------------------------------------------------------------------------------------------- */
 
@@ -174,7 +233,7 @@ static int run_checks(checking *c, const fault_query *all, size_t count, int64_t
 
 /* ---- the schema ------------------------------------------------------------------------------------------------ */
 
-/* Metrics that were added since the database was made are no faults. */
+/* Columns and tables that were added since the database was made are no faults. */
 static int check_schema(checking *c, int64_t *num_lacking)
 {
     weir_table table;
@@ -182,7 +241,7 @@ static int check_schema(checking *c, int64_t *num_lacking)
     for (size_t index = 0; code == SQLITE_OK && weir__table_at(index, &table); index++) {
         char *there = weir__table_columns(c->reader->db, "main", table.name, &code);
         for (size_t i = 0; i < table.num_columns && code == SQLITE_OK; i++)
-            if (!table.columns[i].is_metric && !weir__has_word(there, table.columns[i].name)) {
+            if (!table.columns[i].is_optional && !weir__has_word(there, table.columns[i].name)) {
                 ++*num_lacking;
                 report_finding(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table.name,
                                table.columns[i].name);
@@ -195,6 +254,27 @@ static int check_schema(checking *c, int64_t *num_lacking)
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------- */
+
+static int check_rolls(checking *c, int64_t run_id)
+{
+    fault_query all[NUM_HISTOGRAMS_OF_ROLLS + WEIR_NUM_SUBJECTS], *const sums = all + NUM_HISTOGRAMS_OF_ROLLS;
+    bool are_there = false;
+    int status = weir__rolls_serve(c->reader, &(weir_filter){ .run_id = run_id }, &are_there, c->error);
+    if (!are_there)
+        return status;
+    memcpy(all, histograms_of_rolls, sizeof histograms_of_rolls);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        sums[subject] = (fault_query){ "rolls", query_of_rolls(subject),
+                                       subject + 1 == WEIR_NUM_SUBJECTS ? "have the sums of their laps" : NULL };
+        if (!sums[subject].sql)
+            status = weir__reader_out_of_memory(c->error);
+    }
+    if (status == WEIR_OK)
+        status = run_checks(c, all, sizeof all / sizeof all[0], run_id, run_id);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        sqlite3_free((void *)(uintptr_t)sums[subject].sql);
+    return status;
+}
 
 static int check_run(void *self, const weir_record *record, weir_error *error)
 {
@@ -219,7 +299,8 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
     if (run->entries_lost)
         report_finding(c, WEIR_FINDING_FAULT, "run", run_id,
                        "%" PRId64 " entries could not be written: its metrics lack them", run->entries_lost);
-    return has_started ? run_checks(c, of_run, sizeof of_run / sizeof of_run[0], run_id, run_id) : WEIR_OK;
+    int status = has_started ? run_checks(c, of_run, sizeof of_run / sizeof of_run[0], run_id, run_id) : WEIR_OK;
+    return has_started && status == WEIR_OK ? check_rolls(c, run_id) : status;
 }
 
 int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *finding, void *self,

@@ -29,7 +29,8 @@ typedef struct merging {
 
 /*
  * Makes two texts of the tables that both have: the statements that copy their rows, and the condition that the source
- * has more rows of a run s than the target has of it, t. %1$s is the schema of the source.
+ * has more rows of a run s than the target has of it, t. %1$s is the schema of the source. Rolls come last: they get the ids
+ * of their first laps, which are new.
  */
 static const char make_texts[] =
     "WITH tables AS (SELECT s.name AS name, group_concat(format('\"%%w\"', c.name), ', ') AS columns,"
@@ -37,10 +38,17 @@ static const char make_texts[] =
     " FROM %s.sqlite_schema s, pragma_table_info(s.name, '%s') c, pragma_table_info(s.name, 'main') t"
     " WHERE t.name = c.name AND c.name <> 'id' AND (s.type = 'table' OR '%s' = 'temp')"
     " GROUP BY s.name HAVING max(c.name = 'run_id'))"
-    " SELECT group_concat(format('INSERT INTO main.\"%%w\" (%%s) SELECT %%s FROM %s.\"%%w\" s JOIN temp.moved m ON"
-    " s.run_id = m.from_id WHERE m.to_id ORDER BY m.to_id, %s;', name, columns, wanted, name), ' '),"
+    " SELECT group_concat(format('INSERT INTO main.\"%%w\" (%%s%%s) SELECT %%s%%s FROM %s.\"%%w\" s JOIN temp.moved "
+    "m ON"
+    " s.run_id = m.from_id WHERE m.to_id ORDER BY m.to_id, %s;', name, iif(is_rolls, 'id, ', ''), columns,"
+    " iif(is_rolls, format('(SELECT min(c.id) FROM main.\"%%w\" c WHERE c.name = s.name AND c.timestamp BETWEEN"
+    " s.start_time AND s.timestamp AND +c.run_id = m.to_id AND c.roll = s.roll), ', replace(name, '_rolls', "
+    "'_stats')),"
+    " ''), wanted, name), ' '),"
     " group_concat(format('(SELECT count(*) FROM %s.\"%%w\" c WHERE c.run_id = s.run_id) > (SELECT count(*) FROM"
-    " main.\"%%w\" c WHERE c.run_id = t.run_id)', name, name), ' OR ') FROM tables";
+    " main.\"%%w\" c WHERE c.run_id = t.run_id)', name, name), ' OR ') FROM (SELECT *, substr(name, -6) = '_rolls' "
+    "AS is_rolls FROM"
+    " tables ORDER BY is_rolls)";
 
 /* A run that never started is left out. A writer of SPDL adds to the run of that kind whose pid is 0: not to a merged one. */
 static const char find_runs[] =

@@ -8,6 +8,7 @@
 #include <weir/clock.h>
 
 #include "stats/read/sql_functions.h"
+#include "stats/record/memory_name.h"
 #include "stats/record/record.h"
 #include "stats/schema/database.h"
 #include "stats/schema/database_path.h"
@@ -35,37 +36,55 @@ int weir__check_written(FILE *out, const char *what, weir_error *error)
     return weir_error_set(error, WEIR_EIO, -failure, "%s: %s", what, strerror(failure));
 }
 
-int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
+/* What queries need in the connection. A SQLITE_ code. */
+static int prepare_connection(weir_reader *reader)
 {
-    if (!path || !opened)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = WEIR_ENOMEM;
-    *opened = NULL;
-    weir_reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
-        goto fail;
-    reader->path = strdup(path ? path : "");
-    if (!reader->path)
-        goto fail;
-    status = weir__database_open_reader(path, &reader->db, &reader->schema, error);
-    if (status != WEIR_OK)
-        goto fail;
     reader->is_spdl = reader->schema == WEIR_SCHEMA_SPDL;
     int code = weir__functions_register(reader->db);
     if (code == SQLITE_OK && reader->is_spdl)
         code = weir__spdl_make_views(reader->db, false);
     if (code == SQLITE_OK)
         code = weir__tables_complete(reader->db, reader->is_spdl ? "temp" : "main", reader->is_spdl ? "spdl_" : "");
-    if (code != SQLITE_OK) {
-        status = weir__reader_error(reader, code, error);
-        goto fail;
-    }
-    *opened = reader;
-    return WEIR_OK;
+    return code;
+}
 
-fail:
-    weir_reader_close(reader);
-    return status == WEIR_ENOMEM ? weir__reader_out_of_memory(error) : status;
+/* memory_name: of SQLite; "" = a file, at the path. */
+static int open_database(const char *path, const char *memory_name, weir_reader **opened, weir_error *error)
+{
+    weir_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return weir__reader_out_of_memory(error);
+    reader->path = strdup(path);
+    int status = reader->path ? WEIR_OK : weir__reader_out_of_memory(error);
+    if (status == WEIR_OK)
+        status = *memory_name ? weir__database_open_memory(memory_name, &reader->db, &reader->schema, path, error)
+                              : weir__database_open_reader(path, &reader->db, &reader->schema, error);
+    int code = status == WEIR_OK ? prepare_connection(reader) : SQLITE_OK;
+    if (code != SQLITE_OK)
+        status = weir__reader_error(reader, code, error);
+    if (status == WEIR_OK)
+        *opened = reader;
+    else
+        weir_reader_close(reader);
+    return status;
+}
+
+int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
+{
+    if (!path || !opened)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *opened = NULL;
+    return open_database(path, "", opened, error);
+}
+
+int weir_reader_open_writer(weir_sqlite_writer *writer, weir_reader **opened, weir_error *error)
+{
+    if (!writer || !opened)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *opened = NULL;
+    const char *path, *memory_name = weir__writer_memory_name(writer, &path);
+    int status = weir_sqlite_flush(writer, error);
+    return status == WEIR_OK ? open_database(path, memory_name, opened, error) : status;
 }
 
 void weir_reader_close(weir_reader *reader)

@@ -1,9 +1,10 @@
-/* Converts a row of a lap table, with the columns of weir__lap_table_expressions(), to a record. */
+/* Reading laps, or sums of laps, of a filter; and totals that keep what they point to. */
 #ifndef STATS_READ_LAP_ROWS_H
 #define STATS_READ_LAP_ROWS_H
 
 #include "common/sibling.h"
 #include "stats/read/sql_select.h"
+#include "stats/schema/lap_reading.h"
 #include "stats/schema/lap_tables.h"
 
 /* How laps are added up. */
@@ -13,19 +14,12 @@ typedef struct weir_lap_group {
     const char *begin;     /* what stands before SELECT; NULL = nothing */
     const char *condition; /* "AND …", or "" */
     const char *end;       /* "GROUP BY … ORDER BY …" */
+    const char *is_whole;  /* rolls are read where this holds (rolled_laps.h); NULL = only laps */
 } weir_lap_group;
 
 /* Prepares to read laps, or, with a group, sums of laps. */
 int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,
                      const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error);
-
-/* Fills a record from a row; its texts belong to the row, its histograms are NULL. */
-void weir__lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap);
-
-/* Reads the histograms of a row to `times`, and sets the metrics' pointers to them; NULL = not known. Returns the name of a
-   column with an invalid histogram, or NULL. */
-const char *weir__lap_read_histograms(weir_subject subject, sqlite3_stmt *row,
-                                      weir_histogram times[WEIR_MAX_HISTOGRAMS], weir_metrics *metrics);
 
 /* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;
    forget it even then. */

@@ -9,6 +9,7 @@
 #include "stats/read/database_reader.h"
 #include "stats/read/lap_rows.h"
 #include "stats/read/phase_spans.h"
+#include "stats/read/rolled_laps.h"
 #include "stats/read/sql_select.h"
 #include "stats/record/record.h"
 #include "stats/schema/database_path.h"
@@ -65,11 +66,11 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         " FROM event_stats t JOIN run r USING (run_id), json_each(weir_existing_files(t.detail)) f WHERE "
         "t.event_name = 'trace_file' AND"
         " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY f.value, r.node_id";
-    const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
+    const char *tables[WEIR_NUM_SUBJECTS + 4] = { "event_stats", "task_failures", "item_stats", "stack_stats" };
     weir_reader *reader = query->reader;
     sqlite3_str *sql = sqlite3_str_new(reader->db);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
-        tables[subject + 3] = weir__lap_tables[subject].name;
+        tables[subject + 4] = weir__lap_tables[subject].name;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         bool is_lap_table = i >= 3;
         const char *name = i == 0 ? "event_name" : "name";
@@ -104,7 +105,7 @@ static const weir_sql_selection phases = {
                                                       " CASE :limit WHEN 0 THEN -1 ELSE :limit END",
 };
 
-static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
+static const weir_sql_selection selections[WEIR_NUM_RECORD_KINDS] = {
     [WEIR_RECORD_TASK] = { .kind = WEIR_ROWS_LAPS, .table = "task_stats", .name_column = "t.name" },
     [WEIR_RECORD_EVENT] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.event_name" },
     [WEIR_RECORD_FAILURE] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
@@ -112,6 +113,8 @@ static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_RUN] = { .kind = WEIR_ROWS_RUNS },
     [WEIR_RECORD_STAGE] = { .kind = WEIR_ROWS_STAGES, .name_column = "t.name" },
     [WEIR_RECORD_NODE] = { .kind = WEIR_ROWS_NODES },
+    [WEIR_RECORD_STACK] = { .kind = WEIR_ROWS_STAGES },
+    [WEIR_RECORD_SAMPLES] = { .kind = WEIR_ROWS_LAPS, .name_column = "t.name" },
 };
 
 static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *error)
@@ -149,7 +152,7 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     *begun = NULL;
-    if ((size_t)kind > WEIR_RECORD_CONTENT)
+    if ((size_t)kind >= WEIR_NUM_RECORD_KINDS)
         return weir_error_set(error, WEIR_EINVAL, 0, "no such kind of record: %d", (int)kind);
     weir_query *query = calloc(1, sizeof *query);
     if (!query)
@@ -213,7 +216,7 @@ static int call_with_row(sqlite3_stmt *of, weir_row *row, weir_row_function *eac
     return each(self, row, error);
 }
 
-/* The tables of statements, as weir query --list names them. */
+/* The tables of statements, as weir query --list names them; and those of functions. */
 static const struct {
     const char *name;
     weir_record_kind kind;
@@ -222,7 +225,7 @@ static const struct {
     { "pools", WEIR_RECORD_POOL },       { "process", WEIR_RECORD_PROCESS },  { "machine", WEIR_RECORD_MACHINE },
     { "spans", WEIR_RECORD_SPAN },       { "counters", WEIR_RECORD_COUNTER }, { "events", WEIR_RECORD_EVENT },
     { "failures", WEIR_RECORD_FAILURE }, { "items", WEIR_RECORD_ITEM },       { "runs", WEIR_RECORD_RUN },
-    { "stages", WEIR_RECORD_STAGE },
+    { "stages", WEIR_RECORD_STAGE },     { "stacks", WEIR_RECORD_STACK },     { "samples", WEIR_RECORD_SAMPLES },
 };
 enum { NUM_TABLES = sizeof table_names / sizeof table_names[0] };
 
@@ -231,7 +234,7 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
                        weir_error *error)
 {
     weir_sql_selection tables[NUM_TABLES];
-    char *columns[NUM_TABLES];
+    char *columns[NUM_TABLES], *rolled[NUM_TABLES];
     size_t count = 0;
     for (size_t i = 0; i < NUM_TABLES; i++) {
         const weir_record_kind kind = table_names[i].kind;
@@ -242,13 +245,18 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
             is_lap ? weir__lap_table_expressions(subject_of(kind), NULL) : weir__record_expressions(kind);
         tables[count] = selections[is_lap ? WEIR_RECORD_TASK : kind];
         tables[count].name = table_names[i].name;
-        tables[count].table = is_lap ? weir__lap_tables[subject_of(kind)].name : weir__record_table_of(kind)->name;
+        rolled[count] = is_lap && reader->joins_laps ? weir__rolled_laps(subject_of(kind), NULL) : NULL;
+        tables[count].table = rolled[count] ? rolled[count]
+                              : is_lap      ? weir__lap_tables[subject_of(kind)].name
+                                            : weir__record_table_of(kind)->name;
         tables[count].columns = columns[count] ? columns[count] : "no_such_column"; /* an error */
         count++;
     }
     int status = weir__select_from(reader, tables, count, filter, sql, statement, error);
-    while (count-- > 0)
+    while (count-- > 0) {
         sqlite3_free(columns[count]);
+        sqlite3_free(rolled[count]);
+    }
     return status;
 }
 

@@ -13,52 +13,9 @@
 #include "common/array.h"
 #include "stats/read/existing_files.h"
 #include "stats/read/name_match.h"
+#include "stats/schema/sql_sums.h"
 
 /* -- histograms */
-
-static bool add_encoded_value(sqlite3_context *context, weir_histogram *to, sqlite3_value *value)
-{
-    const void *bytes = sqlite3_value_blob(value);
-    if (weir_histogram_add_encoded(to, bytes, (size_t)sqlite3_value_bytes(value)) == WEIR_OK)
-        return true;
-    sqlite3_result_error(context, "a histogram is damaged", -1);
-    sqlite3_result_error_code(context, SQLITE_CORRUPT);
-    return false;
-}
-
-typedef struct merged_histogram {
-    weir_histogram times; /* SQLite zeroes it */
-    bool has_any, is_damaged;
-} merged_histogram;
-
-static void merge_step(sqlite3_context *context, int num_values, sqlite3_value **values)
-{
-    (void)num_values;
-    if (sqlite3_value_type(values[0]) == SQLITE_NULL)
-        return;
-    merged_histogram *merged = sqlite3_aggregate_context(context, sizeof *merged);
-    if (!merged) {
-        sqlite3_result_error_nomem(context);
-        return;
-    }
-    merged->has_any = true;
-    merged->is_damaged |= !add_encoded_value(context, &merged->times, values[0]);
-}
-
-static void merge_final(sqlite3_context *context)
-{
-    const merged_histogram *merged = sqlite3_aggregate_context(context, 0);
-    if (!merged || !merged->has_any || merged->is_damaged)
-        return; /* NULL, or the error of the step */
-    size_t size_bytes = weir_histogram_encode(&merged->times, NULL, 0);
-    void *bytes = sqlite3_malloc64(size_bytes);
-    if (!bytes) {
-        sqlite3_result_error_nomem(context);
-        return;
-    }
-    weir_histogram_encode(&merged->times, bytes, size_bytes);
-    sqlite3_result_blob64(context, bytes, size_bytes, sqlite3_free);
-}
 
 /* A bucket's middle may lie outside of the shortest and longest time, if these are given: no quantile does. */
 static void quantile_function(sqlite3_context *context, int num_values, sqlite3_value **values)
@@ -68,7 +25,7 @@ static void quantile_function(sqlite3_context *context, int num_values, sqlite3_
     weir_histogram *times = calloc(1, sizeof *times);
     if (!times)
         sqlite3_result_error_nomem(context);
-    else if (add_encoded_value(context, times, values[0]) && times->count) {
+    else if (weir__sums_add_histogram(context, times, values[0]) && times->count) {
         double time =
             (double)weir_histogram_quantile_ns(times, sqlite3_value_double(values[1])) / (double)WEIR_SECOND;
         double least = num_values > 2 ? sqlite3_value_double(values[2]) : 0,
@@ -184,36 +141,6 @@ static void concurrency_final(sqlite3_context *context)
     free(runs->all);
 }
 
-/* -- the last value */
-
-typedef struct last_value {
-    sqlite3_value *value; /* NULL = none yet */
-    double time;
-} last_value;
-
-static void last_step(sqlite3_context *context, int num_values, sqlite3_value **values)
-{
-    (void)num_values;
-    last_value *last = sqlite3_aggregate_context(context, sizeof *last);
-    double time = sqlite3_value_double(values[1]);
-    if (!last || sqlite3_value_type(values[0]) == SQLITE_NULL || (last->value && time < last->time))
-        return;
-    sqlite3_value_free(last->value);
-    last->value = sqlite3_value_dup(values[0]);
-    last->time = time;
-    if (!last->value)
-        sqlite3_result_error_nomem(context);
-}
-
-static void last_final(sqlite3_context *context)
-{
-    last_value *last = sqlite3_aggregate_context(context, 0);
-    if (last && last->value)
-        sqlite3_result_value(context, last->value);
-    if (last)
-        sqlite3_value_free(last->value);
-}
-
 /* -- failures */
 
 /* weir_reason(message, label): the message with * for the label and # for each number, which differ from item to item. */
@@ -278,17 +205,17 @@ int weir__functions_register(sqlite3 *db)
         void (*step)(sqlite3_context *context, int num_values, sqlite3_value **values);
         void (*final)(sqlite3_context *context);
     } functions[] = {
-        { "weir_merge_histogram", 1, NULL, merge_step, merge_final },
         { "weir_quantile", -1, quantile_function, NULL, NULL },
         { "weir_histogram_fault", 4, fault_function, NULL, NULL },
         { "weir_concurrency", 3, NULL, concurrency_step, concurrency_final },
-        { "weir_last", 2, NULL, last_step, last_final },
         { "weir_reason", 2, reason_function, NULL, NULL },
         { "weir_status", 1, status_function, NULL, NULL },
         { "weir_status_text", 1, status_text_function, NULL, NULL },
         { "weir_folder", 1, folder_function, NULL, NULL },
     };
     int code = weir__names_register(db);
+    if (code == SQLITE_OK)
+        code = weir__sums_register(db);
     if (code == SQLITE_OK)
         code = weir__existing_files_register(db);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0] && code == SQLITE_OK; i++)

@@ -12,6 +12,7 @@
 #include "stats/read/database_reader.h"
 #include "stats/read/lap_rows.h"
 #include "stats/read/phase_spans.h"
+#include "stats/read/rolled_laps.h"
 #include "stats/schema/measures.h"
 #include "stats/schema/record_tables.h"
 
@@ -63,15 +64,25 @@ static const char with_job_loops[] =
 /* A lap that ends with its bin belongs to it, even if its timestamp is larger in the last digit: 1 us does not count. */
 #define END_NS "(CAST(round(t.timestamp * 1e9) AS INTEGER) - 1000)"
 
+/* Of a row r of the table `roll`: all laps of it match the range of the filter; they end in one bin. */
+#define ALL_MATCH         "(:start = 0 OR r.first_time > :start + 1e-6) AND (:end = 0 OR r.last_start_time < :end - 1e-6)"
+#define IN_ONE_BIN        " AND " BIN_OF(ROLL_END_NS("first_time")) " = " BIN_OF(ROLL_END_NS("timestamp"))
+#define ROLL_END_NS(time) "(CAST(round(r." time " * 1e9) AS INTEGER) - 1000)"
+
 /* The start of the bin of width %lld that a whole number belongs to. */
 #define BIN_OF(number) number " - (" number " %% %lld + %lld) %% %lld"
 
 /* Behind the columns of a lap, in this order. */
 #define MORE_COLUMNS \
-    "min(t.timestamp - t.elapsed) AS start, %s AS key_node, %s AS key_step, %s AS key_time, " \
-    "weir_concurrency(t.run_id, t.timestamp - t.elapsed, t.timestamp) AS concurrency"
+    "min(%s) AS start, %s AS key_node, %s AS key_step, %s AS key_time, weir_concurrency(t.run_id, %s, t.timestamp) " \
+    "AS" \
+    " concurrency"
 enum { MORE_START, MORE_NODE, MORE_STEP, MORE_TIME, MORE_CONCURRENCY, MORE_SHARE };
 #define SHARE "elapsed / sum(elapsed) OVER (PARTITION BY key_run, key_node, key_name) AS share"
+
+/* Laps of one roll are alike in these, or bins of time say where they are not. */
+static const unsigned BY_WHOLE_ROLLS =
+    WEIR_BY_NAME | WEIR_BY_RUN | WEIR_BY_NODE | WEIR_BY_PHASE | WEIR_BY_MODE | WEIR_BY_TIME;
 
 /* The state of reading the sums of one subject. */
 typedef struct summing {
@@ -79,6 +90,7 @@ typedef struct summing {
     const weir_filter *filter; /* resolved */
     weir_grouping grouping;    /* without zeros */
     weir_subject subject;
+    bool is_rolled;                            /* rows may be rolls */
     bool is_clock;                             /* laps of one queue of each run: the time that the run took */
     weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the total that is being read */
     weir_error *error;
@@ -142,19 +154,28 @@ static char *more_columns(const summing *s)
     const long long steps = s->grouping.bin_steps, time = s->grouping.bin_ns;
     char *step_bin = sqlite3_mprintf(BIN_OF("t.first_step"), steps, steps, steps);
     char *time_bin = sqlite3_mprintf(BIN_OF(END_NS), time, time, time);
+    const char *start = s->is_rolled ? "t.start_time" : "t.timestamp - t.elapsed";
     char *more =
         step_bin && time_bin
-            ? sqlite3_mprintf(MORE_COLUMNS, is_by(s, WEIR_BY_NODE) ? WEIR_NODE_OF_LAP : "''",
-                              is_by(s, WEIR_BY_STEP) ? step_bin : "0", is_by(s, WEIR_BY_TIME) ? time_bin : "0")
+            ? sqlite3_mprintf(MORE_COLUMNS, start, is_by(s, WEIR_BY_NODE) ? WEIR_NODE_OF_LAP : "''",
+                              is_by(s, WEIR_BY_STEP) ? step_bin : "0", is_by(s, WEIR_BY_TIME) ? time_bin : "0", start)
             : NULL;
     sqlite3_free(step_bin);
     sqlite3_free(time_bin);
     return more;
 }
 
+/* Which rolls are read instead of their laps. */
+static char *condition_of_rolls(const summing *s)
+{
+    const long long bin = s->grouping.bin_ns;
+    return is_by(s, WEIR_BY_TIME) ? sqlite3_mprintf(ALL_MATCH IN_ONE_BIN, bin, bin, bin, bin, bin, bin)
+                                  : sqlite3_mprintf("%s", ALL_MATCH);
+}
+
 static int select_sums(const summing *s, sqlite3_stmt **rows)
 {
-    char *more = more_columns(s), *end = end_of_sums(s);
+    char *more = more_columns(s), *end = end_of_sums(s), *is_whole = condition_of_rolls(s);
     char *begin = sqlite3_mprintf("%s%s%ssums AS (", is_by(s, WEIR_BY_TRANSITION) ? with_phase_transitions : "",
                                   is_by(s, WEIR_BY_MODE_TRANSITION) ? with_mode_transitions : "",
                                   is_by(s, WEIR_BY_JOB_PHASE) ? with_job_loops : "");
@@ -167,7 +188,9 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
                                                                    : "''",
                   .mode = is_by(s, WEIR_BY_MODE_TRANSITION)      ? TRANSITION_OF_LAP("mode")
                           : is_by(s, WEIR_BY_MODE | WEIR_BY_LAP) ? "t.mode"
-                                                                 : "''" },
+                                                                 : "''",
+                  .count = s->is_rolled ? "sum(t.num_laps)" : "count(*)" },
+        .is_whole = s->is_rolled ? is_whole : NULL,
         .columns = more,
         .begin = begin,
         .condition = is_by(s, WEIR_BY_STEP) ? s->is_clock ? WITH_STEPS ONE_QUEUE : WITH_STEPS
@@ -177,13 +200,14 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
     };
     int status = WEIR_OK;
     *rows = NULL;
-    if (more && end && begin)
+    if (more && end && begin && is_whole)
         status = weir__lap_select(s->reader, s->subject, s->filter, &group, rows, s->error);
     else
         status = weir__reader_out_of_memory(s->error);
     sqlite3_free(more);
     sqlite3_free(end);
     sqlite3_free(begin);
+    sqlite3_free(is_whole);
     return status;
 }
 
@@ -377,6 +401,8 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
     int status = weir_reader_hold(reader, error);
     if (status == WEIR_OK) {
         status = weir__reader_resolve_run(reader, &resolved.run_id, error);
+        if (status == WEIR_OK && !(s->grouping.by & ~BY_WHOLE_ROLLS))
+            status = weir__rolls_serve(reader, &resolved, &s->is_rolled, error);
         for (s->subject = 0; s->subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; s->subject++)
             if (!s->grouping.subjects || s->grouping.subjects & 1u << s->subject)
                 status = read_subject(s, &totals->of[s->subject]);

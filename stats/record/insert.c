@@ -24,7 +24,7 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
 };
 
 static const weir_record_kind record_kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_FAILURE, WEIR_RECORD_EVENT,
-                                                 WEIR_RECORD_ITEM };
+                                                 WEIR_RECORD_ITEM,  WEIR_RECORD_STACK,   WEIR_RECORD_SAMPLES };
 enum { NUM_RECORD_KINDS = sizeof record_kinds / sizeof record_kinds[0] };
 
 /* Binds a statement's values from left to right; keeps the first failure and skips later values. */
@@ -152,6 +152,10 @@ static int update_run(weir_insert *rows, int64_t run_id, const weir_run_record *
 /* Adds the column to the statement if there is a value for it. Returns whether it did. */
 static bool plan_column(weir_lap_insert *insert, weir_subject subject, const char *column, bool takes_null)
 {
+    static const char *const extras[] = { [WEIR_EXTRA_ROLL] = "roll",
+                                          [WEIR_EXTRA_ID] = "id",
+                                          [WEIR_EXTRA_NUM_LAPS] = "num_laps",
+                                          [WEIR_EXTRA_START_TIME] = "start_time" };
     const weir_record_table *fields = weir__record_table_of(weir_record_kind_of(subject));
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir__subject_histograms(subject, histograms), at = insert->num_columns;
@@ -171,21 +175,29 @@ static bool plan_column(weir_lap_insert *insert, weir_subject subject, const cha
             insert->columns[at].histogram = i;
             is_known = true;
         }
+    int num_extras = insert->is_of_rolls ? WEIR_EXTRA_START_TIME : WEIR_EXTRA_ROLL;
+    for (int i = WEIR_EXTRA_ROLL; i <= num_extras; i++)
+        if (strcmp(extras[i], column) == 0) {
+            insert->columns[at].extra = (weir_lap_extra)i;
+            is_known = true;
+        }
     insert->num_columns += is_known;
     return is_known;
 }
 
 /* The table may come from an older library, with columns that are now derived, or from a newer one. */
-static int prepare_laps(weir_insert *rows, weir_subject subject)
+static int prepare_laps(weir_insert *rows, weir_subject subject, bool of_rolls)
 {
-    weir_lap_insert *insert = &rows->laps[subject];
+    weir_lap_insert *insert = of_rolls ? &rows->rolls[subject] : &rows->laps[subject];
+    const char *table = of_rolls ? weir__lap_tables[subject].rolls : weir__lap_tables[subject].name;
     sqlite3_stmt *column;
+    insert->is_of_rolls = of_rolls;
     int code = sqlite3_prepare_v2(rows->db, "SELECT name, \"notnull\" FROM pragma_table_info(?)", -1, &column, NULL);
     if (code != SQLITE_OK)
         return code;
-    sqlite3_bind_text(column, 1, weir__lap_tables[subject].name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(column, 1, table, -1, SQLITE_STATIC);
     sqlite3_str *sql = sqlite3_str_new(rows->db);
-    sqlite3_str_appendf(sql, "INSERT INTO %s (", weir__lap_tables[subject].name);
+    sqlite3_str_appendf(sql, "INSERT %sINTO %s (", of_rolls ? "OR REPLACE " : "", table);
     while ((code = sqlite3_step(column)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(column, 0);
         if (name && plan_column(insert, subject, name, sqlite3_column_int(column, 1) == 0))
@@ -217,10 +229,20 @@ static void bind_measure(binder *b, const weir_measure *measure, bool takes_null
         bind_real(b, isnan(value) ? 0 : value);
 }
 
-static int insert_lap(weir_insert *rows, weir_record *record, const weir_stored_histogram stored[])
+static void bind_extra(binder *b, weir_lap_extra extra, const weir_lap_place *place)
+{
+    switch (extra) {
+    case WEIR_EXTRA_ROLL: bind_int(b, place->roll); break;
+    case WEIR_EXTRA_ID: bind_int(b, place->id); break;
+    case WEIR_EXTRA_NUM_LAPS: bind_int(b, place->num_laps); break;
+    default: bind_real(b, place->start_time); break;
+    }
+}
+
+int weir__insert_lap(weir_insert *rows, const weir_lap_insert *insert, weir_record *record,
+                     const weir_stored_histogram stored[], const weir_lap_place *place)
 {
     weir_lap_record *lap = &record->lap;
-    weir_lap_insert *insert = &rows->laps[lap->subject];
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir__subject_histograms(lap->subject, histograms);
     binder b = { .statement = insert->statement };
@@ -231,7 +253,9 @@ static int insert_lap(weir_insert *rows, weir_record *record, const weir_stored_
     }
     for (size_t i = 0; i < insert->num_columns; i++) {
         const weir_stored_histogram *times = &stored[insert->columns[i].histogram];
-        if (insert->columns[i].field && b.code == SQLITE_OK)
+        if (insert->columns[i].extra)
+            bind_extra(&b, insert->columns[i].extra, place);
+        else if (insert->columns[i].field && b.code == SQLITE_OK)
             b.code = weir__record_bind_column(b.statement, ++b.column, insert->columns[i].field, record);
         else if (insert->columns[i].measure)
             bind_measure(&b, insert->columns[i].measure, insert->columns[i].takes_null, lap);
@@ -252,12 +276,15 @@ int weir__insert_insert(weir_insert *rows, const weir_record_entry *entry)
         return update_run(rows, run_id, &record.run);
     if (weir__record_is_lap(record.kind)) {
         record.lap.run_id = run_id;
-        return insert_lap(rows, &record, entry->histograms);
+        const weir_lap_place place = { .roll = entry->roll };
+        return weir__insert_lap(rows, &rows->laps[record.lap.subject], &record, entry->histograms, &place);
     }
     if (record.kind == WEIR_RECORD_STAGE)
         record.stage.run_id = run_id;
+    else if (record.kind == WEIR_RECORD_STACK)
+        record.stack.run_id = run_id;
     else
-        record.event.run_id = run_id; /* failures and items begin alike */
+        record.event.run_id = run_id; /* failures, items and samples begin alike */
     return insert_record(rows, &record);
 }
 
@@ -274,8 +301,11 @@ int weir__insert_prepare(weir_insert *rows, sqlite3 *db)
                  : SQLITE_NOMEM;
         sqlite3_free(text);
     }
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++)
-        code = prepare_laps(rows, subject);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++) {
+        code = prepare_laps(rows, subject, false);
+        if (code == SQLITE_OK)
+            code = prepare_laps(rows, subject, true);
+    }
     return code;
 }
 
@@ -285,7 +315,9 @@ void weir__insert_finalize(weir_insert *rows)
         sqlite3_finalize(rows->statements[i]);
     for (int i = 0; i < NUM_RECORD_KINDS; i++)
         sqlite3_finalize(rows->records[record_kinds[i]]);
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         sqlite3_finalize(rows->laps[subject].statement);
+        sqlite3_finalize(rows->rolls[subject].statement);
+    }
     memset(rows, 0, sizeof *rows);
 }

@@ -13,10 +13,19 @@ static void take_record(void *self, const weir_record *record)
     ((weir_record_taker *)self)->take(self, record);
 }
 
+weir_record_position weir__record_position_of(const weir_lap *lap)
+{
+    const weir_lap_position *at = &lap->position;
+    bool has_phase = at->phase; /* without a phase there are no steps */
+    return (weir_record_position){ .mode = at->mode ? at->mode : "",
+                                   .phase = has_phase ? at->phase : "",
+                                   .first_step = has_phase ? at->first_step : 0,
+                                   .last_step = has_phase ? at->last_step : -1 };
+}
+
 static void on_lap(void *self, const weir_subject_lap *lap)
 {
     const weir_lap *of = lap->lap;
-    bool has_phase = of->position.phase; /* without a phase there are no steps */
     take_record(self, &(weir_record){ .kind = weir_record_kind_of(lap->subject),
                                       .lap = { .subject = lap->subject,
                                                .end_unix_ns = of->end_unix_ns,
@@ -26,10 +35,7 @@ static void on_lap(void *self, const weir_subject_lap *lap)
                                                .name = lap->name,
                                                .kind = lap->kind,
                                                .capacity = (int64_t)lap->capacity,
-                                               .position = { .mode = of->position.mode ? of->position.mode : "",
-                                                             .phase = has_phase ? of->position.phase : "",
-                                                             .first_step = has_phase ? of->position.first_step : 0,
-                                                             .last_step = has_phase ? of->position.last_step : -1 },
+                                               .position = weir__record_position_of(of),
                                                .metrics = lap->metrics } });
 }
 
@@ -159,5 +165,6 @@ weir_record_entry *weir__record_entry_of(const weir_record *record)
 
 bool weir__record_entry_is_boundary(const weir_record_entry *entry)
 {
-    return entry->record.kind == WEIR_RECORD_RUN || entry->record.kind == WEIR_RECORD_STAGE;
+    const weir_record_kind kind = entry->record.kind;
+    return kind == WEIR_RECORD_RUN || kind == WEIR_RECORD_STAGE || kind == WEIR_RECORD_STACK;
 }

@@ -25,6 +25,8 @@ typedef struct weir_record_entry {
     struct weir_run *run;                                  /* the run that it belongs to; see insert.h */
     int64_t arrived_ns;                                    /* weir_clock_ns() */
     bool refused;                                          /* the database will never accept it: do not retry */
+    bool ends_roll;                                        /* rolls before `roll` are complete; see rolls.h */
+    int64_t roll;                                          /* of a lap: the number of its roll */
     weir_stored_histogram histograms[WEIR_MAX_HISTOGRAMS]; /* of a lap */
 } weir_record_entry;
 
@@ -40,6 +42,9 @@ typedef struct weir_record_taker {
 /* An observer with this self, whose functions for runs, laps, failures and events convert them; the others are NULL. */
 WEIR_SIBLING_API weir_observer weir__record_observer(weir_record_taker *self);
 
+/* Its texts are those of the lap. */
+weir_record_position weir__record_position_of(const weir_lap *lap);
+
 /* What is stored of the address of an identity: "" if it is the label. */
 const char *weir__stored_identity(const weir_identity *identity, const char *label);
 
@@ -51,7 +56,7 @@ static inline int64_t weir__at_most_int64(uint64_t value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* The start, the stages and the end of a run, which the other entries depend on. */
+/* The start, the stages and the end of a run, and the functions of stacks, which the other entries depend on. */
 bool weir__record_entry_is_boundary(const weir_record_entry *entry);
 
 #endif

@@ -1,14 +1,20 @@
 /* Opening, closing and querying the writer. See writer.h. */
+#include <weir/log.h>
 #include <weir/sqlite.h>
 #include <weir/struct_copy.h>
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stats/record/item_sampler.h"
+#include "stats/record/memory_name.h"
 #include "stats/record/process_info.h"
+#include "stats/record/rolls.h"
+#include "stats/record/stack_recorder.h"
 #include "stats/record/transaction.h"
 #include "stats/record/writer.h"
 #include "stats/schema/database.h"
@@ -18,6 +24,8 @@ static const int64_t longest_wait_ns = 365 * 24 * 3600 * WEIR_SECOND;
 enum {
     DEFAULT_BUFFER_ENTRIES = 4096,
 };
+
+static atomic_uint num_memories; /* recordings in memory so far */
 
 static int64_t span_or_default(int64_t span_ns, int64_t default_ns)
 {
@@ -32,8 +40,12 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->flush_at = writer->capacity < 4 ? 1 : writer->capacity / 4;
     writer->flush_interval_ns = span_or_default(options->flush_interval_ns, WEIR_SECOND);
     writer->retry_limit_ns = span_or_default(options->retry_limit_ns, 10 * WEIR_SECOND);
+    writer->keep_ns = options->keep_ns;
     writer->identity.rank = options->rank;
     writer->identity.world = options->world ? options->world : 1;
+    if (options->in_memory) /* a program may contain several copies of this library: a number alone is not enough */
+        snprintf(writer->memory_name, sizeof writer->memory_name, "file:/weir-stats-%p-%u?vfs=memdb",
+                 (void *)&num_memories, atomic_fetch_add(&num_memories, 1));
     writer->end = &writer->first;
     writer->taker.take = weir__buffer_take_record;
 }
@@ -41,13 +53,14 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
 /* Allocates everything that only needs memory. */
 static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir_sqlite_options *options)
 {
+    writer->path = strdup(path);
     writer->path_text = weir__path_for_message(path);
     writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir__host_name();
     writer->identity.command = weir__command_line(options->command);
     writer->identity.machine = weir__machine_text();
     writer->identity.job = strdup(options->job ? options->job : "");
-    return writer->identity.node_id && writer->identity.command && writer->identity.machine && writer->identity.job &&
-           weir__buffer_add_run_locked(writer); /* no other thread exists yet */
+    return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&
+           writer->identity.job && weir__buffer_add_run_locked(writer); /* no other thread exists yet */
 }
 
 static void free_memory(weir_sqlite_writer *writer)
@@ -60,12 +73,14 @@ static void free_memory(weir_sqlite_writer *writer)
     while (writer->runs) {
         weir_run *run = writer->runs;
         writer->runs = run->next;
+        weir__rolls_forget(&run->rolls);
         free(run);
     }
     free(writer->identity.command);
     free(writer->identity.node_id);
     free(writer->identity.machine);
     free(writer->identity.job);
+    free(writer->path);
     free(writer);
 }
 
@@ -103,6 +118,14 @@ static weir_problem await_first_row_locked(weir_sqlite_writer *writer, int64_t d
     return (weir_problem){ SQLITE_OK, "" };
 }
 
+/* A recording in memory has a store of its own. */
+static int join_store(weir_sqlite_writer *writer, int64_t deadline_ns, weir_error *error)
+{
+    if (*writer->memory_name)
+        return weir__store_make_memory(writer->memory_name, writer->path, &writer->store, error);
+    return weir__store_join(writer->path, deadline_ns, &writer->store, error);
+}
+
 /* On failure the store has been left. */
 static int enter_store(weir_sqlite_writer *writer, int64_t deadline_ns, weir_error *error)
 {
@@ -123,6 +146,27 @@ static int enter_store(weir_sqlite_writer *writer, int64_t deadline_ns, weir_err
                           weir__database_hint(problem.code));
 }
 
+/* The environment asks for samples of each recording; if there can be none, it is recorded without. */
+static bool is_asked_for_stacks(void)
+{
+    const char *value = secure_getenv("WEIR_STACKS");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+static int start_stacks(weir_sqlite_writer *writer, bool are_wanted, weir_error *error)
+{
+    weir_error failure = { 0 };
+    if (!are_wanted && !is_asked_for_stacks())
+        return WEIR_OK;
+    writer->stacks = weir__stack_recorder_new(&writer->taker, &failure);
+    if (writer->stacks)
+        return WEIR_OK;
+    if (are_wanted)
+        return weir_error_set(error, failure.status, failure.library_code, "%s", failure.message);
+    weir_log(WEIR_LOG_WARNING, "WEIR_STACKS: %s", failure.message);
+    return WEIR_OK;
+}
+
 static bool is_of_parent(const weir_sqlite_writer *writer)
 {
     return writer->store->fork_number != weir__store_fork_number();
@@ -138,37 +182,53 @@ static int report_fork(const weir_sqlite_writer *writer, weir_error *error)
 int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, size_t given_size,
                            weir_sqlite_writer **result, weir_error *error)
 {
-    if (!path || !result)
+    if (!result)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_sqlite_options options;
     *result = NULL;
     int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_options", error);
     if (status != WEIR_OK)
         return status;
-    if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "flush_interval_ns and retry_limit_ns must not be negative");
+    if (!path == !options.in_memory)
+        return weir_error_set(error, WEIR_EINVAL, 0, "a recording needs either the path of a database or in_memory");
+    if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0 || options.keep_ns < 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "flush_interval_ns, retry_limit_ns and keep_ns must not be negative");
 
     status = WEIR_ENOMEM;
     weir_sqlite_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return weir_error_set(error, status, 0, "out of memory");
     set_options(writer, &options);
-    if (!set_strings(writer, path, &options)) {
+    if (!set_strings(writer, path ? path : WEIR__MEMORY_PATH, &options)) {
         weir_error_set(error, status, 0, "out of memory");
         goto fail;
     }
     int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
-    status = weir__store_join(path, deadline_ns, &writer->store, error);
-    if (status == WEIR_OK)
-        status = enter_store(writer, deadline_ns, error);
+    status = join_store(writer, deadline_ns, error);
+    if (status != WEIR_OK)
+        goto fail;
+    status = start_stacks(writer, options.stacks, error);
+    if (status != WEIR_OK) {
+        weir__store_leave(writer->store);
+        goto fail;
+    }
+    status = enter_store(writer, deadline_ns, error);
     if (status != WEIR_OK)
         goto fail;
     *result = writer;
     return WEIR_OK;
 
 fail:
+    weir__stack_recorder_free(writer->stacks);
     free_memory(writer);
     return status;
+}
+
+const char *weir__writer_memory_name(const weir_sqlite_writer *writer, const char **path)
+{
+    *path = writer->path;
+    return writer->memory_name;
 }
 
 weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)
@@ -264,6 +324,7 @@ int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
         return WEIR_OK;
     if (is_of_parent(writer))
         return report_fork(writer, error);
+    weir__stack_recorder_free(writer->stacks);
     int code = leave_store(writer, writer->retry_limit_ns);
     assert(!writer->first && !writer->batch.entries && writer->buffered == 0);
     int status = report_losses(writer, error);

@@ -5,10 +5,15 @@
  *
  *   The file    is known by device and inode: by whatever name it is opened, it is the same store. A database that was
  *               deleted or replaced at its path has another inode, so it gets a store of its own.
+ *   Memory      A recording in memory has no inode: its store is of one writer, and nobody else finds it.
  *   Opening     The first writer opens the connection and starts the thread; each later one joins. The thread inserts the
  *               row of a writer's first run; only then has weir_sqlite_open() succeeded.
  *   Writing     Each writer has a buffer and limits of its own. When one is due, a transaction takes what all of them
  *               have, the same share of the batch each. It is committed for all or for none.
+ *   Rolls       The statements (rolls.h) are of the connection; where a roll stands is of the run. Each entry gets the number
+ *               of its roll when it is taken out of the buffer, once, so the runs of other writers and retries change nothing
+ *               about it. A roll is in the transaction of the entry that ends it.
+ *   Old laps    After a transaction, each of its writers has the old laps of its own runs replaced, by its own keep_ns.
  *   Failing     The disk fails for all: each writer keeps its batch, and it is tried again for all. Patience is the
  *               writer's own: one that closes after its limit loses its entries, is told, and the others go on.
  *   Closing     A writer is closed when all of it is committed or dropped. If others go on, the log is then synced;
@@ -46,7 +51,7 @@ typedef struct weir_store {
     uint32_t num_users; /* writers that have joined and not left */
 
     /* immutable after start */
-    dev_t device;
+    dev_t device; /* of a file */
     ino_t inode;
     unsigned fork_number;     /* weir__store_fork_number() of the process to which it belongs */
     weir_path_text path_text; /* for messages */
@@ -80,6 +85,9 @@ typedef struct weir_store {
  * The caller leaves it. Any thread.
  */
 int weir__store_join(const char *path, int64_t deadline_ns, weir_store **store, weir_error *error);
+
+/* The same for a recording in memory, by its name for SQLite (memory_name.h). `path` is for messages. */
+int weir__store_make_memory(const char *name, const char *path, weir_store **store, weir_error *error);
 
 /* What was committed survives a power failure when this returns; the last user ends the store. No writer of the caller may
    be in it. Returns SQLite's code of the sync. */

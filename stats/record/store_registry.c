@@ -9,6 +9,7 @@
 
 #include <weir/clock.h>
 
+#include "stats/record/rolls.h"
 #include "stats/record/transaction.h"
 #include "stats/schema/database.h"
 
@@ -37,9 +38,15 @@ static void forget_stores(void)
     unlock_registry();
 }
 
-static void watch_forks(void)
+static void register_handlers(void)
 {
     pthread_atfork(lock_registry, unlock_registry, forget_stores);
+}
+
+static void watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_handlers);
 }
 
 unsigned weir__store_fork_number(void)
@@ -90,37 +97,59 @@ static int start_thread(weir_store *store)
     return code;
 }
 
-static int open_connection(weir_store *store, const char *path, int64_t deadline_ns, weir_error *error)
+/* memory_name: "" = a file, at the path. */
+static int open_database(weir_store *store, const char *path, const char *memory_name, int64_t deadline_ns,
+                         weir_error *error)
+{
+    if (*memory_name)
+        return weir__database_make_memory(memory_name, &store->db, path, error);
+    return weir__database_open_writer(path, deadline_ns, &store->db, error);
+}
+
+/* Memory has no device and inode. */
+static int note_file(weir_store *store, const char *path)
 {
     struct stat file;
-    int status = weir__database_open_writer(path, deadline_ns, &store->db, error);
+    if (stat(path, &file) != 0)
+        return SQLITE_READONLY_DBMOVED;
+    store->device = file.st_dev;
+    store->inode = file.st_ino;
+    return weir__transaction_check_file(store->db);
+}
+
+static int open_connection(weir_store *store, const char *path, const char *memory_name, int64_t deadline_ns,
+                           weir_error *error)
+{
+    int status = open_database(store, path, memory_name, deadline_ns, error);
     if (status != WEIR_OK)
         return status;
     sqlite3_wal_hook(store->db, weir__store_checkpoint, store);
     int code = weir__insert_prepare(&store->rows, store->db);
     if (code == SQLITE_OK)
-        code = stat(path, &file) == 0 ? weir__transaction_check_file(store->db) : SQLITE_READONLY_DBMOVED;
-    if (code != SQLITE_OK)
-        return weir__database_error(error, store->db, code, "cannot write to", path);
-    store->device = file.st_dev;
-    store->inode = file.st_ino;
-    return WEIR_OK;
+        code = weir__rolls_prepare(&store->rows);
+    if (code == SQLITE_OK && !*memory_name)
+        code = note_file(store, path);
+    if (code == SQLITE_OK)
+        return WEIR_OK;
+    return weir__database_error(error, store->db, code, "cannot write to", path);
 }
 
 static void close_connection(weir_store *store)
 {
+    weir__rolls_finalize(&store->rows);
     weir__insert_finalize(&store->rows);
     weir__database_close(store->db);
 }
 
-static int make_store(const char *path, int64_t deadline_ns, weir_store **result, weir_error *error)
+static int make_store(const char *path, const char *memory_name, int64_t deadline_ns, weir_store **result,
+                      weir_error *error)
 {
     weir_store *store = calloc(1, sizeof *store);
     if (!store)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     store->path_text = weir__path_for_message(path);
     store->fork_number = weir__store_fork_number();
-    int status = open_connection(store, path, deadline_ns, error);
+    int status = open_connection(store, path, memory_name, deadline_ns, error);
     if (status != WEIR_OK)
         goto fail_connection;
     int code = make_lock(store);
@@ -178,9 +207,8 @@ static weir_store *join_or_add(dev_t device, ino_t inode, weir_store *made)
 
 int weir__store_join(const char *path, int64_t deadline_ns, weir_store **result, weir_error *error)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
     struct stat file;
+    watch_forks();
     int status = weir__path_prepare_writing(path, error); /* what may not be opened may not be joined */
     if (status != WEIR_OK)
         return status;
@@ -189,7 +217,7 @@ int weir__store_join(const char *path, int64_t deadline_ns, weir_store **result,
         return WEIR_OK;
 
     weir_store *made = NULL;
-    status = make_store(path, deadline_ns, &made, error);
+    status = make_store(path, "", deadline_ns, &made, error);
     if (status != WEIR_OK)
         return status;
     *result = join_or_add(made->device, made->inode, made);
@@ -198,6 +226,15 @@ int weir__store_join(const char *path, int64_t deadline_ns, weir_store **result,
     else
         *result = made;
     return WEIR_OK;
+}
+
+int weir__store_make_memory(const char *name, const char *path, weir_store **store, weir_error *error)
+{
+    watch_forks();
+    int status = make_store(path, name, 0, store, error);
+    if (status == WEIR_OK)
+        (*store)->num_users = 1; /* for ever: nobody finds it */
+    return status;
 }
 
 /* Returns whether the store has no users any more. With `only_as_last`, a store that has others keeps this one. */

@@ -8,6 +8,8 @@
 
 #include <weir/log.h>
 
+#include "common/unix_clock.h"
+#include "stats/record/rolls.h"
 #include "stats/record/transaction.h"
 #include "stats/record/writer.h"
 #include "stats/schema/database.h"
@@ -94,6 +96,7 @@ static void fill_batch_locked(weir_sqlite_writer *writer, uint32_t max_entries)
         writer->first = entry->next;
         writer->in_buffer--;
         entry->next = NULL;
+        weir__rolls_place(&entry->run->rolls, entry);
         *end = entry;
         end = &entry->next;
     }
@@ -236,6 +239,15 @@ static weir_transaction_part *collect_parts_locked(weir_store *store)
     return parts;
 }
 
+/* What fails now is done after the writer's next batch. */
+static void thin_runs(weir_store *store, const weir_transaction_part *part)
+{
+    int64_t keep_ns = part->writer->keep_ns, before_unix_ns = unix_clock_ns() - keep_ns;
+    for (weir_run *run = part->runs; run && keep_ns; run = run->next)
+        if (run->run_id)
+            weir__rolls_thin(&store->rows, run, before_unix_ns);
+}
+
 /* The lock is held before and after, but not in between. */
 static void settle_parts(weir_store *store, weir_transaction_part *parts)
 {
@@ -247,6 +259,8 @@ static void settle_parts(weir_store *store, weir_transaction_part *parts)
     }
     end_problem_locked(store);
     uv_mutex_unlock(&store->lock);
+    for (const weir_transaction_part *part = parts; part; part = part->next)
+        thin_runs(store, part);
     tell_recovery(store, num_lost);
     if (num_refused)
         weir_log(WEIR_LOG_ERROR, "database %s refused %" PRIu32 " entries, which are dropped", store->path_text.text,

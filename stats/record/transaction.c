@@ -2,6 +2,8 @@
 
 #include <weir/clock.h>
 
+#include "stats/record/rolls.h"
+
 /* Errors of the row, not of the database. */
 static bool lies_in_row(int code)
 {
@@ -18,7 +20,9 @@ static int insert_entries(weir_insert *rows, weir_record_entry *entries)
     for (weir_record_entry *entry = entries; entry; entry = entry->next) {
         if (entry->refused)
             continue;
-        int code = weir__insert_insert(rows, entry);
+        int code = weir__rolls_write(rows, entry);
+        if (code == SQLITE_OK)
+            code = weir__insert_insert(rows, entry);
         if (lies_in_row(code))
             entry->refused = true;
         else if (code != SQLITE_OK)

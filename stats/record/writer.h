@@ -32,12 +32,18 @@ struct weir_sqlite_writer {
     /* immutable after open */
     weir_record_taker taker;
     weir_store *store;
+    char *path;               /* of memory: for messages */
+    char memory_name[80];     /* see memory_name.h; "" = a file */
     weir_path_text path_text; /* for messages */
     uint32_t capacity;
     uint32_t flush_at; /* number of entries that triggers a transaction */
     int64_t flush_interval_ns;
     int64_t retry_limit_ns;
+    int64_t keep_ns; /* 0 = all laps for ever */
     weir_run_identity identity;
+
+    /* of the observer calls, which never run at the same time; made by open */
+    struct weir_stack_recorder *stacks; /* NULL = no samples of functions */
 
     /* guarded by the store's lock */
     struct weir_sqlite_writer *next; /* of the store */

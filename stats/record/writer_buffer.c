@@ -6,6 +6,7 @@
 #include <weir/log.h>
 
 #include "stats/record/item_sampler.h"
+#include "stats/record/stack_recorder.h"
 #include "stats/schema/database.h"
 
 weir_run *weir__buffer_add_run_locked(weir_sqlite_writer *writer)
@@ -192,10 +193,36 @@ void weir__buffer_take_record(void *self, const weir_record *record)
     }
 }
 
+/* ---- with samples of functions ---------------------------------------------------------------------------------- */
+
+static void start_sampled_run(void *self, const weir_run_info *info)
+{
+    weir_sqlite_writer *writer = self;
+    weir__stack_recorder_start(writer->stacks);
+    weir__record_observer(&writer->taker).run_start(self, info);
+}
+
+static void end_sampled_lap(void *self, const weir_lap *lap)
+{
+    weir__stack_recorder_end_lap(((weir_sqlite_writer *)self)->stacks, lap);
+}
+
+static void end_sampled_run(void *self, const weir_run_end *end)
+{
+    weir_sqlite_writer *writer = self;
+    weir__stack_recorder_end(writer->stacks);
+    weir__record_observer(&writer->taker).run_end(self, end);
+}
+
 weir_observer weir__buffer_observer(weir_sqlite_writer *writer)
 {
     weir_observer observer = weir__record_observer(&writer->taker);
     observer.attach = buffer_attach;
     observer.detach = buffer_detach;
+    if (writer->stacks) {
+        observer.run_start = start_sampled_run;
+        observer.lap_end = end_sampled_lap;
+        observer.run_end = end_sampled_run;
+    }
     return observer;
 }

@@ -245,6 +245,7 @@ static int make_schema(sqlite3 *db)
 typedef enum sync_mode {
     SYNC_AT_CHECKPOINTS, /* a commit survives the end of the process; only a power failure can lose the last ones */
     SYNC_BY_CALLER,      /* of a file without a name yet: sync_file() before it gets one is enough */
+    SYNC_NEVER,          /* of memory, which has no log either */
 } sync_mode;
 
 static int adopt_database(sqlite3 *db, const identity *found, sync_mode mode)
@@ -252,6 +253,7 @@ static int adopt_database(sqlite3 *db, const identity *found, sync_mode mode)
     static const char *const pragmas[] = {
         [SYNC_AT_CHECKPOINTS] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL",
         [SYNC_BY_CALLER] = "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL",
+        [SYNC_NEVER] = "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY",
     };
     int code = sqlite3_exec(db, pragmas[mode], NULL, NULL, NULL);
     char *missing = NULL;
@@ -388,6 +390,21 @@ fail:
     return status;
 }
 
+int weir__database_make_memory(const char *name, sqlite3 **db, const char *path, weir_error *error)
+{
+    *db = NULL;
+    int status = open_connection(name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, db, path, error);
+    if (status == WEIR_OK) {
+        sqlite3_busy_timeout(*db, BUSY_TIMEOUT_MS);
+        status = prepare_writer_until(*db, path, SYNC_NEVER, 0, error);
+    }
+    if (status == WEIR_OK)
+        return WEIR_OK;
+    weir__database_close(*db);
+    *db = NULL;
+    return status;
+}
+
 /* -- reading */
 
 /*
@@ -454,6 +471,20 @@ int weir__database_open_reader(const char *path, sqlite3 **db, int *schema, weir
     if (status == WEIR_OK)
         return WEIR_OK;
 
+    weir__database_close(*db);
+    *db = NULL;
+    return status;
+}
+
+int weir__database_open_memory(const char *name, sqlite3 **db, int *schema, const char *path, weir_error *error)
+{
+    *db = NULL;
+    *schema = WEIR_SCHEMA_VERSION; /* this library has made it */
+    int status = open_connection(name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, db, path, error);
+    if (status == WEIR_OK) {
+        sqlite3_busy_timeout(*db, READER_BUSY_TIMEOUT_MS);
+        return WEIR_OK;
+    }
     weir__database_close(*db);
     *db = NULL;
     return status;

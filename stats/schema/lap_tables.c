@@ -25,14 +25,14 @@ static const char *const spdl_queue[] = { "id",
 static const char *const spdl_none[] = { "id", "timestamp", "name", NULL };
 
 const weir_lap_table weir__lap_tables[WEIR_NUM_SUBJECTS] = {
-    [WEIR_SUBJECT_STAGE] = { "task_stats", spdl_task, NULL, "t.max_time" },
-    [WEIR_SUBJECT_FLOW] = { "flow_stats", spdl_task, "kind", "t.max_time" },
-    [WEIR_SUBJECT_QUEUE] = { "queue_stats", spdl_queue, "capacity", NULL },
-    [WEIR_SUBJECT_POOL] = { "pool_stats", spdl_none, "num_threads", NULL },
-    [WEIR_SUBJECT_PROCESS] = { "process_stats", spdl_none, "num_cpus", NULL },
-    [WEIR_SUBJECT_MACHINE] = { "machine_stats", spdl_none, NULL, NULL },
-    [WEIR_SUBJECT_SPAN] = { "span_stats", spdl_none, "kind", "t.max_time" },
-    [WEIR_SUBJECT_COUNTER] = { "counter_stats", spdl_none, "kind", NULL },
+    [WEIR_SUBJECT_STAGE] = { "task_stats", "task_rolls", spdl_task, NULL, "t.max_time" },
+    [WEIR_SUBJECT_FLOW] = { "flow_stats", "flow_rolls", spdl_task, "kind", "t.max_time" },
+    [WEIR_SUBJECT_QUEUE] = { "queue_stats", "queue_rolls", spdl_queue, "capacity", NULL },
+    [WEIR_SUBJECT_POOL] = { "pool_stats", "pool_rolls", spdl_none, "num_threads", NULL },
+    [WEIR_SUBJECT_PROCESS] = { "process_stats", "process_rolls", spdl_none, "num_cpus", NULL },
+    [WEIR_SUBJECT_MACHINE] = { "machine_stats", "machine_rolls", spdl_none, NULL, NULL },
+    [WEIR_SUBJECT_SPAN] = { "span_stats", "span_rolls", spdl_none, "kind", "t.max_time" },
+    [WEIR_SUBJECT_COUNTER] = { "counter_stats", "counter_rolls", spdl_none, "kind", NULL },
 };
 
 /* The columns of all lap tables after SPDL's, unless they are among SPDL's. */
@@ -40,6 +40,11 @@ static const char *const common[] = { "run_id",     "elapsed",   "mode",        
                                       "first_step", "last_step", "suspended_time", "num_joined" };
 
 enum { NUM_COMMON = sizeof common / sizeof common[0] };
+
+/* Of laps and of rolls; only of rolls: how many laps each of them holds, and when the first of these began. */
+static const char *const of_rolls[] = { "roll", "num_laps", "start_time" };
+
+enum { NUM_OF_ROLLS = sizeof of_rolls / sizeof of_rolls[0] };
 
 /* -- lists of columns */
 
@@ -66,7 +71,7 @@ const char *weir__lap_column_type(weir_subject subject, const char *column)
         return "REAL NOT NULL";
     if (strcmp(column, "elapsed") == 0)
         return "REAL NOT NULL DEFAULT 0";
-    if (strcmp(column, "suspended_time") == 0)
+    if (strcmp(column, "suspended_time") == 0 || strcmp(column, "start_time") == 0)
         return "REAL";
     if (!measure)
         return strstr(column, "histogram") ? "BLOB" : "INTEGER";
@@ -92,6 +97,16 @@ size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MA
     for (size_t i = 0; i < metrics->num_metrics; i++)
         if (!is_column_in(table->spdl, metrics->metrics[i].name))
             columns[count++] = metrics->metrics[i].name;
+    columns[count++] = of_rolls[0];
+    columns[count] = NULL;
+    return count;
+}
+
+size_t weir__roll_table_columns(weir_subject subject, const char *columns[WEIR_MAX_COLUMNS])
+{
+    size_t count = weir__lap_table_columns(subject, columns);
+    for (size_t i = 1; i < NUM_OF_ROLLS; i++)
+        columns[count++] = of_rolls[i];
     columns[count] = NULL;
     return count;
 }
@@ -133,7 +148,7 @@ static void put_expression(sqlite3_str *sql, const char *column, bool is_sum, co
 }
 
 /* SPDL stores some of them, and no histograms. */
-static void put_percentile_columns(sqlite3_str *sql, weir_subject subject, bool is_sum)
+static void put_percentile_columns(sqlite3_str *sql, weir_subject subject, const weir_lap_keys *keys)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir__subject_histograms(subject, histograms);
@@ -143,9 +158,10 @@ static void put_percentile_columns(sqlite3_str *sql, weir_subject subject, bool 
             snprintf(column, sizeof column, "%s_%s", i % 2 ? "p99" : "p90", histograms[i / 2].name);
         if (!is_column_in(weir__lap_tables[subject].spdl, column))
             sqlite3_str_appendall(sql, ", NULL");
+        else if (keys)
+            sqlite3_str_appendf(sql, ", CASE %s WHEN 1 THEN min(t.%s) END AS %s", keys->count, column, column);
         else
-            sqlite3_str_appendf(sql, is_sum ? ", CASE count(*) WHEN 1 THEN min(t.%s) END AS %s" : ", t.%s AS %s",
-                                column, column);
+            sqlite3_str_appendf(sql, ", t.%s AS %s", column, column);
     }
 }
 
@@ -165,7 +181,10 @@ char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *key
     put_expression(sql, "first_step", keys, SUM_LEAST);
     put_expression(sql, "last_step", keys, SUM_MOST);
     put_expression(sql, "suspended_time", keys, SUM_ALL);
-    sqlite3_str_appendall(sql, keys ? ", count(*) AS num_laps" : ", t.num_joined AS num_joined");
+    if (keys)
+        sqlite3_str_appendf(sql, ", %s AS num_laps", keys->count);
+    else
+        sqlite3_str_appendall(sql, ", t.num_joined AS num_joined");
     if (own)
         put_expression(sql, own, keys && strcmp(own, "kind") != 0, SUM_LAST);
     else

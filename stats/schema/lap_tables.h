@@ -2,6 +2,11 @@
  * The tables of laps: one for each subject. Their columns are generated from the table of metrics: SPDL's columns
  * first, in its order, then ours. If a database lacks a column (an older schema, or a new metric), the column is
  * added when the database is opened for writing; for reading, it is NULL (tables.h): the metric is not known.
+ *
+ * Rolls are sums of laps that follow each other (stats/record/rolls.h). The rolls of a subject have a table with the same
+ * columns, and two more. A roll has the id of its first lap, so that rolls and laps are in one order. The column `roll` is the
+ * number of the roll that a lap belongs to, from 1 on in each run; NULL = none. The table `roll` has a row for each
+ * number, with the times of its laps, which are the same for all subjects.
  */
 #ifndef STATS_SCHEMA_LAP_TABLES_H
 #define STATS_SCHEMA_LAP_TABLES_H
@@ -14,6 +19,7 @@
 
 typedef struct weir_lap_table {
     const char *name;        /* "task_stats" */
+    const char *rolls;       /* "task_rolls" */
     const char *const *spdl; /* SPDL's columns, which come first; NULL ends the list */
     const char *own;         /* a column that only this table has: "kind", "capacity", …; NULL = none */
     const char *longest;     /* the column of a lap's longest time; NULL = none */
@@ -53,6 +59,7 @@ enum {
 /* What laps are grouped by, as SQL; a constant = not by that. */
 typedef struct weir_lap_keys {
     const char *run, *name, *phase, *mode;
+    const char *count; /* the number of laps in a group: "count(*)", or a sum where rows are rolls */
 } weir_lap_keys;
 
 /*
@@ -65,6 +72,9 @@ char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *key
 /* The columns that a table of this subject must have, in the order of the table; NULL ends the list. */
 enum { WEIR_MAX_COLUMNS = 64 };
 size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_COLUMNS]);
+
+/* The same for the table of the subject's rolls. */
+size_t weir__roll_table_columns(weir_subject subject, const char *columns[WEIR_MAX_COLUMNS]);
 
 /* Its type, with its constraints, as CREATE TABLE takes it. */
 const char *weir__lap_column_type(weir_subject subject, const char *column);

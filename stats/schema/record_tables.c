@@ -163,7 +163,29 @@ static const weir_column contents[] = {
     { "path", WEIR_FIELD_TEXT, FIELD(content.path), NULL },
 };
 
-static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
+static const weir_column stacks[] = {
+    { "run_id", WEIR_FIELD_INT64, FIELD(stack.run_id), NULL },
+    { "stack", WEIR_FIELD_INT64, FIELD(stack.stack), NULL },
+    { "caller", WEIR_FIELD_INT64, FIELD(stack.caller), NULL },
+    { "function", WEIR_FIELD_TEXT, FIELD(stack.function), NULL },
+};
+
+static const weir_column samples[] = {
+    { "id", WEIR_FIELD_INT64, FIELD(samples.id), NULL },
+    { "timestamp", WEIR_FIELD_TIME, FIELD(samples.end_unix_ns), NULL },
+    { "run_id", WEIR_FIELD_INT64, FIELD(samples.run_id), NULL },
+    { "elapsed", WEIR_FIELD_TIME, FIELD(samples.elapsed_ns), NULL },
+    { "name", WEIR_FIELD_TEXT, FIELD(samples.name), NULL },
+    { "mode", WEIR_FIELD_TEXT, FIELD(samples.position.mode), NULL },
+    { "phase", WEIR_FIELD_TEXT, FIELD(samples.position.phase), NULL },
+    { "first_step", WEIR_FIELD_STEP, FIELD(samples.position.first_step), NULL },
+    { "last_step", WEIR_FIELD_STEP, FIELD(samples.position.last_step), NULL },
+    { "stack", WEIR_FIELD_INT64, FIELD(samples.stack), NULL },
+    { "num_samples", WEIR_FIELD_INT64, FIELD(samples.num_samples), NULL },
+    { "cpu_time", WEIR_FIELD_TIME, FIELD(samples.cpu_ns), NULL },
+};
+
+static const weir_record_table tables[WEIR_NUM_RECORD_KINDS] = {
     [WEIR_RECORD_EVENT] = TABLE("event_stats", events),
     [WEIR_RECORD_FAILURE] = TABLE("task_failures", failures),
     [WEIR_RECORD_ITEM] = TABLE("item_stats", items),
@@ -172,6 +194,8 @@ static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
     [WEIR_RECORD_NODE] = TABLE("run", nodes),
     [WEIR_RECORD_PHASE] = TABLE("", phases),
     [WEIR_RECORD_CONTENT] = TABLE("", contents),
+    [WEIR_RECORD_STACK] = TABLE("stack", stacks),
+    [WEIR_RECORD_SAMPLES] = TABLE("stack_stats", samples),
     [WEIR_RECORD_TASK] = TABLE("", laps),
     [WEIR_RECORD_FLOW] = TABLE("", laps),
     [WEIR_RECORD_QUEUE] = TABLE("", laps),
@@ -226,6 +250,7 @@ const char *weir__record_column_type(const weir_column *column)
     case WEIR_FIELD_TEXT: return "TEXT NOT NULL DEFAULT ''";
     case WEIR_FIELD_TIME:
     case WEIR_FIELD_KNOWN_TIME: return "REAL NOT NULL DEFAULT 0";
+    case WEIR_FIELD_STEP: return "INTEGER";
     default: return "INTEGER NOT NULL DEFAULT 0";
     }
 }
@@ -261,6 +286,13 @@ char *weir__record_expressions(weir_record_kind kind)
     return sqlite3_str_finish(text);
 }
 
+/* NULL: a range without any step in it, in which the last one is before the first. */
+static int64_t read_step(sqlite3_stmt *row, int column, const char *name)
+{
+    bool is_null = sqlite3_column_type(row, column) == SQLITE_NULL;
+    return is_null ? -(strcmp(name, "last_step") == 0) : sqlite3_column_int64(row, column);
+}
+
 void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record)
 {
     const weir_record_table *table = &tables[kind];
@@ -269,7 +301,7 @@ void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *re
         int column = (int)i;
         int64_t known;
         switch (table->columns[i].kind) {
-        case WEIR_FIELD_STEP:
+        case WEIR_FIELD_STEP: *(int64_t *)field = read_step(row, column, table->columns[i].name); break;
         case WEIR_FIELD_INT64: *(int64_t *)field = sqlite3_column_int64(row, column); break;
         case WEIR_FIELD_INT: *(int *)field = sqlite3_column_int(row, column); break;
         case WEIR_FIELD_TEXT: *(const char **)field = weir__column_text(row, column); break;
@@ -321,6 +353,11 @@ int weir__bind_text(sqlite3_stmt *statement, int column, const char *text)
                          : sqlite3_bind_blob64(statement, column, text, strlen(text), SQLITE_STATIC);
 }
 
+static const weir_record_position *position_of(const weir_record *record)
+{
+    return record->kind == WEIR_RECORD_SAMPLES ? &record->samples.position : &record->lap.position;
+}
+
 int weir__record_bind_column(sqlite3_stmt *insert, int at, const weir_column *column, const weir_record *record)
 {
     const weir_field_kind kind = column->kind;
@@ -334,7 +371,7 @@ int weir__record_bind_column(sqlite3_stmt *insert, int at, const weir_column *co
             return sqlite3_bind_int(insert, at, 0);
         break;
     case WEIR_FIELD_STEP:
-        if (record->lap.position.last_step < record->lap.position.first_step)
+        if (position_of(record)->last_step < position_of(record)->first_step)
             return sqlite3_bind_null(insert, at);
         break;
     default: break;

@@ -9,13 +9,22 @@
 #include "stats/schema/lap_tables.h"
 #include "stats/schema/record_tables.h"
 
+typedef enum weir_table_kind {
+    WEIR_TABLE_RECORDS,
+    WEIR_TABLE_LAPS,
+    WEIR_TABLE_ROLLS,
+    WEIR_TABLE_ROLL_NUMBERS, /* the table `roll` */
+} weir_table_kind;
+
 typedef struct weir_table {
     const char *name;
+    weir_table_kind kind;
+    bool may_lack; /* a database of ours may be without this table */
     size_t num_columns;
     struct {
         const char *name;
         const char *type; /* with its constraints */
-        bool is_metric;   /* may have been added since the database was made */
+        bool is_optional; /* may have been added since the database was made */
     } columns[WEIR_MAX_COLUMNS];
 } weir_table;
 

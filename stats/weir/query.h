@@ -110,6 +110,17 @@ typedef struct weir_reader weir_reader;
  */
 WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error *error);
 
+struct weir_sqlite_writer;
+
+/*
+ * Opens what a writer records, in its file or in memory, while the run goes on or after it: first waits until all that it has observed
+ * is written (weir_sqlite_flush()). Laps are observed when they end (weir_pipeline_options.stats_interval_ns). The reader is a
+ * connection of its own, and may be used on another thread. It also works after weir_sqlite_close(). While a reader of a
+ * recording in memory holds it (weir_reader_hold()) or is in the middle of a query, the writer keeps entries in its buffer. On failure
+ * *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
+ */
+WEIR_API int weir_reader_open_writer(struct weir_sqlite_writer *writer, weir_reader **reader, weir_error *error);
+
 /* Its queries must have ended. NULL is fine. */
 WEIR_API void weir_reader_close(weir_reader *reader);
 
@@ -230,6 +241,9 @@ typedef enum weir_record_kind {
     WEIR_RECORD_COUNTER, /* a lap of a counter's value */
     /* What the database holds: by table, name, node, mode and phase. Only run_id and name of a filter count. */
     WEIR_RECORD_CONTENT,
+    WEIR_RECORD_STACK,   /* a function that was sampled, with its caller; by run */
+    WEIR_RECORD_SAMPLES, /* the samples of a stack in a lap */
+    WEIR_NUM_RECORD_KINDS,
 } weir_record_kind;
 
 /* The kind of the laps of a subject. */
@@ -372,6 +386,25 @@ typedef struct weir_content_record {
     int64_t start_unix_ns, end_unix_ns;
 } weir_content_record;
 
+/* A function in one place of the calls: a stack is the function with its callers. */
+typedef struct weir_stack_record {
+    int64_t run_id;
+    int64_t stack;  /* its number in the run, from 1; larger than that of its caller */
+    int64_t caller; /* the stack that calls it; 0 = none */
+    const char *function;
+} weir_stack_record;
+
+/* Samples of CPU time, not calls, of one lap. */
+typedef struct weir_samples_record {
+    int64_t id, run_id;
+    int64_t end_unix_ns, elapsed_ns; /* of the lap */
+    const char *name;                /* of the stage, source, … that ran; else of the pool, or of the thread */
+    weir_record_position position;
+    int64_t stack; /* 0 = samples that were lost */
+    int64_t num_samples;
+    int64_t cpu_ns; /* that they stand for */
+} weir_samples_record;
+
 typedef struct weir_record {
     weir_record_kind kind;
     union {
@@ -384,6 +417,8 @@ typedef struct weir_record {
         weir_node_record node;
         weir_phase_record phase;
         weir_content_record content;
+        weir_stack_record stack;
+        weir_samples_record samples;
     };
 } weir_record;
 
@@ -482,7 +517,8 @@ typedef int weir_row_function(void *self, const weir_row *row, weir_error *error
 
 /*
  * Rows of SQL, with weir's functions (docs/sql.md). Its tables are the lists of weir query --list: runs, stages, tasks,
- * flow, queues, pools, process, machine, spans, counters, events, failures and items; each has the rows that match the
+ * flow, queues, pools, process, machine, spans, counters, events, failures and items; and stacks (all of the run) and samples,
+ * the functions that were sampled. Each has the rows that match the
  * filter (its order and limit are ignored), and the columns of the schema, NULL where the database lacks one. `sql` is
  * "SELECT …" or ", another AS (…) SELECT …": it follows a WITH RECURSIVE of these tables. `text` (may be NULL) is its
  * parameter :text. WEIR_OK, or the first failure.
@@ -616,7 +652,7 @@ typedef enum weir_finding_level {
 typedef struct weir_finding {
     weir_finding_level level;
     const char *check; /* "schema", "integrity", "references", "run", "histograms", "laps", "slots", "failures",
-                          "queues" */
+                          "queues", "stacks" */
     int64_t run_id;    /* 0 = the whole database */
     const char *text;  /* a sentence without a full stop */
 } weir_finding;

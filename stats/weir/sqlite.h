@@ -55,6 +55,17 @@ typedef struct weir_sqlite_options {
     int32_t rank;        /* for `run` */
     uint32_t world;      /* for `run`: the number of ranks (0 = 1) */
     const char *job;     /* for `run`: a name that all ranks of a job share (NULL = "") */
+    /* also record which functions take the CPU time: the stack of each thread of the process, 99 times in each second of
+       its CPU time. Uses the signal SIGPROF; WEIR_EBUSY if the program does. WEIR_STACKS=1 in the environment asks for
+       the same of each recording, but then only a warning is logged */
+    bool stacks;
+    /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to 64
+       in one, which has their sums; older items are deleted. The room is used again, the file does not become smaller */
+    int64_t keep_ns;
+    /* Record in memory instead of a file; the path is NULL. weir_reader_open_writer() reads it. The memory is freed when the writer and
+       its readers are closed. It grows by about 2 kB with each lap of three stages, up to SQLite's limit, 1 GiB unless the program has
+       changed that; what does not fit is lost, and counted (default: a file). */
+    bool in_memory;
 } weir_sqlite_options;
 
 /* For the inline function below. */
@@ -66,7 +77,7 @@ WEIR_API int weir_sqlite_open_sized(const char *path, const weir_sqlite_options 
  * that this process has for the file. Any thread. An empty file
  * is used as it is. Fails, without changing anything, if the file is not a database, belongs to another program, has
  * a newer schema than this library knows, or cannot be written. Then *error (may be NULL) holds one line that names
- * the path, and *writer is NULL. options may be NULL.
+ * the path, and *writer is NULL. options may be NULL. With in_memory, path must be NULL.
  */
 static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
                                    weir_error *error)

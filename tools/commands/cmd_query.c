@@ -3,19 +3,22 @@
 #include <string.h>
 
 #include "tools/commands/command_table.h"
+#include "tools/view/function_report.h"
 #include "tools/view/metric_table.h"
 #include "tools/view/record_table.h"
 
 /* The keys of --by, or-ed: subjects, and WEIR_BY_... */
 #define BY(subject) (0x10000u << WEIR_SUBJECT_##subject)
-static const char *const by_words[] = { "stage",   "queue", "lap",     "step",       "phase", "job-phase",
-                                        "node",    "run",   "time",    "flow",       "pool",  "process",
-                                        "machine", "span",  "counter", "transition", "mode",  "mode-transition",
-                                        NULL };
+#define BY_FUNCTION 0x1000000u
+static const char *const by_words[] = { "stage",    "queue", "lap",     "step",       "phase", "job-phase",
+                                        "node",     "run",   "time",    "flow",       "pool",  "process",
+                                        "machine",  "span",  "counter", "transition", "mode",  "mode-transition",
+                                        "function", NULL };
 static const unsigned by_bits[] = {
     BY(STAGE),    BY(QUEUE),   WEIR_BY_LAP,  WEIR_BY_STEP,       WEIR_BY_PHASE, WEIR_BY_JOB_PHASE,
     WEIR_BY_NODE, WEIR_BY_RUN, WEIR_BY_TIME, BY(FLOW),           BY(POOL),      BY(PROCESS),
     BY(MACHINE),  BY(SPAN),    BY(COUNTER),  WEIR_BY_TRANSITION, WEIR_BY_MODE,  WEIR_BY_MODE_TRANSITION,
+    BY_FUNCTION,
 };
 #define BY_SUBJECTS 0xff0000u
 #define BY_PHASES   (WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION)
@@ -47,6 +50,7 @@ static struct settings {
     double bin_s;
     int64_t bin_steps;
     bool sql;
+    bool folded, flame_graph;
     int list; /* which of record_table_names, -1 = none */
 } settings = { .list = -1 };
 
@@ -69,7 +73,7 @@ static const option_kind by_kind = {
     .parse = parse_by,
     .wanted =
         "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, mode, job-phase, transition, "
-        "mode-transition, node, run or time, or several with commas"
+        "mode-transition, node, run or time, or several with commas; or function"
 };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
@@ -79,7 +83,7 @@ static const option_row rows[] = {
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
               "span, counter, lap, step, phase, mode, job-phase, transition (the phase and the one before it), "
               "mode-transition, node, "
-              "run, time (default stage)" },
+              "run, time (default stage); or function: where the CPU time went, by samples" },
     { ROW("queues", queues, option_flag), .help = "show queues instead of stages" },
     { ROW("bin", bin_s, option_span), .argument = "SPAN",
       .help = "with --by time: width of a bin, such as 10m or 1h (default 1m)" },
@@ -95,6 +99,11 @@ static const option_row rows[] = {
       .help =
           "print the SQL statement that reads these sums, laps or records, instead of its answer; docs/sql.md says "
           "how to run it elsewhere" },
+    { ROW("folded", folded, option_flag), .needs = "by", .excludes = "json csv sql",
+      .help = "with --by function: print a line for each stack with its samples, for flamegraph.pl and speedscope" },
+    { ROW("flame-graph", flame_graph, option_flag), .needs = "by", .excludes = "json csv sql folded",
+      .help = "with --by function: print a flame graph (SVG); in a browser, a click enlarges a function, and "
+              "typing a text marks the functions that contain it" },
     { ROW("list", list, option_choice), .argument = "WHAT", .choices = record_table_names,
       .excludes = "by sort queues",
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
@@ -298,6 +307,13 @@ static int check_settings(const tool_call *call)
         return tool_refuse(call, "--by: only one of mode and mode-transition");
     if (named & (named - 1))
         return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process, machine, span and counter");
+    if ((by & BY_FUNCTION) && by != BY_FUNCTION)
+        return tool_refuse(call,
+                           "--by: function stands alone; --name, --phase, --mode, --rank and so on select a part");
+    if ((by & BY_FUNCTION) && (settings.sort != SORT_NONE || settings.queues))
+        return tool_refuse(call, "--by function: the order is by samples, without --sort and --queues");
+    if ((settings.folded || settings.flame_graph) && !(by & BY_FUNCTION))
+        return tool_refuse(call, "--%s: only with --by function", settings.folded ? "folded" : "flame-graph");
     if (named && settings.queues && named != BY(QUEUE))
         return tool_refuse(
             call, "--queues: cannot be combined with --by stage, flow, pool, process, machine, span or counter");
@@ -312,6 +328,17 @@ static int query_records(const tool_call *call, weir_reader *reader, const weir_
     if (tool_format(call) == TABLE_JSON && status == WEIR_OK)
         putchar('\n');
     return status;
+}
+
+static int query_functions(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    const function_output how = { .form = settings.folded        ? FUNCTION_FOLDED
+                                          : settings.flame_graph ? FUNCTION_FLAME_GRAPH
+                                                                 : FUNCTION_TABLE,
+                                  .top = settings.top,
+                                  .reverse = settings.reverse,
+                                  .sql = settings.sql };
+    return function_report(call, reader, filter, &how, error);
 }
 
 static weir_subject subject_of(unsigned by)
@@ -331,6 +358,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
                       settings.list == RECORD_TABLE_NODES;
     if (tells_runs && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
+    if (settings.by & BY_FUNCTION)
+        return query_functions(call, reader, filter, error);
     if (settings.sql)
         return put_sql(reader, filter, subject, error);
     if (settings.list >= 0)
@@ -371,7 +400,12 @@ const tool_command tool_query = {
         "input, for a thread, for earlier results (output in input order), and for room downstream; CPU is CPU "
         "time as a share of busy time. put is how long items waited for room in the queue, get how long the "
         "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
-        "queue was not empty. --json and --csv have all metrics.",
+        "queue was not empty. --json and --csv have all metrics.\n\n"
+        "--by function prints where the CPU time of all threads of the process went, if the run was recorded with "
+        "weir record --stacks, or any program with WEIR_STACKS=1 in its environment. These are samples, not calls: "
+        "one after each 10 ms of CPU time of a thread, so time in which it waits has none. Each has the stage (or "
+        "the pool, or the thread), the mode, the phase and the steps in which it was taken, so all filters select "
+        "them.",
     .examples = "weir query --by stage\n"
                 "# the ten minutes with the slowest decodes\n"
                 "weir query run.db --name decode --by time --bin 10m --sort p99 --top 10\n"
@@ -381,6 +415,8 @@ const tool_command tool_query = {
                 "weir query job.db --by run,node --name decode --sort avg\n"
                 "weir query --by lap --name decode --steps 1000:2000 --csv\n"
                 "weir query --list nodes\n"
+                "weir query --by function --name decode --phase train --top 20\n"
+                "weir query --by function --run all --rank 3 --flame-graph > flames.svg\n"
                 "# take a statement further\n"
                 "weir query run.db --by phase --sql | sqlite3 -cmd '.load libweir-stats' run.db\n",
     .shared = TOOL_DB | TOOL_FILTER | TOOL_FORMAT,

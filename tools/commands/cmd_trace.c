@@ -1,4 +1,4 @@
-/* weir trace: where the time of a trace went, by name; and merging traces. The same of stacks, by function. */
+/* weir trace: where the time of a trace went, by name; and merging traces. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,6 @@
 #include "tools/cli/output_file.h"
 #include "tools/cli/prose.h"
 #include "tools/commands/command_table.h"
-#include "tools/view/stack_view.h"
 
 enum { MAX_TOP = 1000000 };
 
@@ -20,7 +19,7 @@ static struct settings {
     int64_t top;
     int by; /* weir_trace_by */
     weir_trace_part part;
-    bool json, csv, folded, force;
+    bool json, csv, force;
     const char *output;
 } settings = { .top = 20 };
 
@@ -36,11 +35,7 @@ static const option_row rows[] = {
     { ROW("top", top, option_count), .argument = "N", .max = MAX_TOP,
       .help = "print the N names with the largest self time (default 20)" },
     { ROW("output", output, option_file), .letter = 'o', .argument = "FILE", .excludes = "by top json csv",
-      .help =
-          "merge the traces into this file instead; with .gz at the end, compressed; of stacks, draw a flame graph "
-          "(SVG)" },
-    { ROW("folded", folded, option_flag), .excludes = "by top json csv output",
-      .help = "of stacks: print them folded, one line for each with its samples, without the time" },
+      .help = "merge the traces into this file instead; with .gz at the end, compressed" },
     { ROW("force", force, option_flag), .needs = "output", .help = OUTPUT_FORCE_HELP },
     { ROW("json", json, option_flag), .excludes = "csv", .help = "print JSON" },
     { ROW("csv", csv, option_flag), .help = "print the table as CSV" },
@@ -151,63 +146,10 @@ static int merge_traces(const tool_call *call)
     return status == WEIR_EIO || status == WEIR_ENOMEM ? TOOL_FAILED : TOOL_REFUSED;
 }
 
-/* ---- stacks ----------------------------------------------------------------------------------------------------- */
-
-static void show_functions(const tool_call *call, const stack_frame *stacks)
-{
-    static const table_column columns[] = {
-        { "name", "function", TABLE_WORDS },     { "total_samples", "samples", TABLE_COUNT },
-        { "total_share", "share", TABLE_SHARE }, { "self_samples", "self samples", TABLE_COUNT },
-        { "self_share", "of it", TABLE_SHARE },
-    };
-    table_format format = settings.json ? TABLE_JSON : settings.csv ? TABLE_CSV : TABLE_TEXT;
-    if (format == TABLE_TEXT) {
-        prose_line(stdout, "%s: %" PRIu64 " samples", call->words[0], stacks_count(stacks));
-        puts("\nCPU time by function, in samples of it, not calls. self: without the functions that it calls");
-    }
-    table *t = table_begin(stdout, format, TABLE_COLUMNS(columns));
-    stacks_print(stacks, t, settings.top);
-    table_end_alone(t);
-}
-
-static int draw_flame_graph(const tool_call *call, const stack_frame *stacks)
-{
-    output out;
-    if (output_open(call, settings.output, WEIR_OUTPUT_SVG, settings.force, &out) != TOOL_DONE)
-        return TOOL_REFUSED;
-    stacks_write_flame_graph(stacks, out.file);
-    return output_close(call, &out, true);
-}
-
-static int run_stacks(const tool_call *call)
-{
-    const weir_trace_part *part = &settings.part;
-    if (settings.by != WEIR_TRACE_BY_NAME || call->num_words > 1)
-        return tool_refuse(call, "%s: stacks are read from one file at a time, without --by", call->words[0]);
-    stack_frame *stacks = stacks_read(call->words[0], part->since_ns / WEIR_SECOND, part->until_ns / WEIR_SECOND);
-    if (!stacks)
-        return tool_refuse(call, "%s: %s", call->words[0], strerror(errno));
-    int status = TOOL_DONE;
-    if (!stacks_count(stacks))
-        status = tool_nothing(call, "%s: no samples", call->words[0]);
-    else if (settings.output)
-        status = draw_flame_graph(call, stacks);
-    else if (settings.folded)
-        stacks_write_folded(stacks, stdout);
-    else
-        show_functions(call, stacks);
-    stacks_free(stacks);
-    return status == TOOL_DONE && !settings.output ? tool_finish(call) : status;
-}
-
 static int run_trace(tool_call *call)
 {
     if (settings.part.until_ns && settings.part.until_ns <= settings.part.since_ns)
         return tool_refuse(call, "--until: it is not after --since");
-    if (stacks_are_in(call->words[0]))
-        return run_stacks(call);
-    if (settings.folded)
-        return tool_refuse(call, "--folded: %s has no stacks; WEIR_STACKS=FILE records them", call->words[0]);
     if (settings.output)
         return merge_traces(call);
     if (call->num_words > 1)
@@ -229,17 +171,12 @@ const tool_command tool_trace = {
         "With -o the traces are merged into one file, in constant memory: traces of ranks, and of other programs. "
         "The clocks are aligned by the wall time that each trace of weir states. --since and --until cut out a "
         "part.\n\n"
-        "A file of stacks is read, too, which a program with WEIR_STACKS=FILE in its environment writes: 99 times in "
-        "each second of CPU time of each thread, its functions. Then the functions are printed with their samples; "
-        "--folded prints the stacks, and -o FILE.svg draws a flame graph. --since and --until are whole seconds.\n\n"
         "To see a trace as a picture, open it in https://ui.perfetto.dev.",
     .examples = "weir record videos/ --trace trace.json.gz\n"
                 "weir trace trace.json.gz\n"
                 "weir trace trace.json.gz --by track --since 90s --until 2m\n"
                 "weir trace rank*.json.gz -o all.json.gz\n"
-                "weir trace all.json.gz --by rank --csv\n"
-                "WEIR_STACKS=stacks.txt weir record videos/\n"
-                "weir trace stacks.txt --since 10s --until 20s -o flames.svg\n",
+                "weir trace all.json.gz --by rank --csv\n",
     .options = rows,
     .settings = &settings,
     .run = run_trace,

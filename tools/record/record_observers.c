@@ -42,7 +42,9 @@ int record_observers_open(const record_settings *settings, record_observers *obs
         return exit_status;
     weir_sqlite_options options = { .rank = (int32_t)settings->rank,
                                     .world = (uint32_t)settings->world,
-                                    .job = settings->job };
+                                    .job = settings->job,
+                                    .stacks = settings->stacks,
+                                    .keep_ns = (int64_t)(settings->keep_s * WEIR_SECOND) };
     if (weir_sqlite_open(settings->db_path, &options, &observers->database, &error) != WEIR_OK)
         return record_refuse(settings, "--db-path: %s", error.message);
     weir_sqlite_items items = { .all = settings->all_items || settings->resume_path };

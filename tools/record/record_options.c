@@ -100,6 +100,10 @@ const option_row record_rows[] = {
       .help = "database to record in, created if missing (default pipeline_stats.db)" },
     { ROW("log-interval", log_interval_ns, option_duration), .argument = "SECONDS",
       .help = "length of one reporting interval (a lap) of the statistics (default 60)" },
+    { ROW("keep", keep_s, option_span), .argument = "SPAN", .excludes = "all-items resume",
+      .help =
+          "join laps that are older than SPAN (12h, 7d), up to 64 in one, and delete records of single files of that "
+          "time: the database grows less, and totals stay (default: keep all)" },
     { ROW("rank", rank, option_number), .argument = "N", .max = INT32_MAX,
       .help = "number of this process among several (default: as set by mpirun, srun or torchrun, or 0)" },
     { ROW("world", world, option_count), .argument = "N", .max = INT32_MAX,
@@ -109,6 +113,9 @@ const option_row record_rows[] = {
     { ROW("all-items", all_items, option_flag),
       .help = "record the cost of every file (default: damaged files, and of each lap the ten slowest and ten "
               "others; with several processes, every file)" },
+    { ROW("stacks", stacks, option_flag),
+      .help = "also record which functions take the CPU time, 99 samples in each second of it; weir query --by "
+              "function shows them" },
     { ROW("resume", resume_path, option_file), .argument = "DB", .excludes = "tar",
       .help = "skip the files that a run with --all-items has finished, as recorded in DB and in the databases of "
               "the ranks beside it" },

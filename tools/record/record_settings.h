@@ -60,12 +60,14 @@ typedef struct record_settings {
     /* the statistics */
     const char *db_path;
     int64_t log_interval_ns; /* 0 = 60 s */
+    double keep_s;           /* 0 = for ever */
     int64_t rank;            /* -1 = the launcher's, or 0 */
     uint32_t local_rank;     /* the launcher's, or 0 */
     int64_t world;           /* 0 = the launcher's; or 1 if a rank is given */
     const char *job;         /* of the launcher; NULL = none */
     int64_t wait_ns;         /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
+    bool stacks; /* sample the functions */
     const char *resume_path;                   /* skip the files that are recorded here; NULL = none */
     bool retry_failed;                         /* with resume_path: files that failed are not skipped */
     bool dry_run;                              /* print the files instead of decoding them */

@@ -339,7 +339,7 @@ static void judge_rows(lap_comparison *c)
             row->verdict = VERDICT_SAME;
 }
 
-static void make_rows(lap_comparison *c)
+void comparison_judge(lap_comparison *c)
 {
     for (size_t i = 0; i < c->num_pairs; i++) {
         size_t count;
@@ -411,7 +411,7 @@ int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir
         add_pairs(c, side);
     if (status == WEIR_OK && side == 1) {
         join_moved(c);
-        make_rows(c);
+        comparison_judge(c);
     }
     return status;
 }

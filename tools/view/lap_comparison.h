@@ -69,6 +69,9 @@ typedef struct lap_comparison {
 int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
 void comparison_free(lap_comparison *c);
 
+/* Makes the rows of pairs whose two sides are there; comparison_read() does it. */
+void comparison_judge(lap_comparison *c);
+
 /* The pair of that name on a side; NULL = none. */
 const comparison_pair *comparison_find(const lap_comparison *c, int side, const char *name);
 

@@ -1,25 +1,28 @@
-/* Files of stacks (WEIR_STACKS): the functions in which the time went, as a table, as folded stacks or as a flame graph. */
+/* The functions that were sampled (WEIR_STACKS), from a database: as a table, as folded stacks or as a flame graph. */
 #ifndef TOOLS_VIEW_STACK_VIEW_H
 #define TOOLS_VIEW_STACK_VIEW_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include <weir/query.h>
+
 #include "tools/cli/table.h"
 
-/* Whether the file begins like one of stacks. */
-bool stacks_are_in(const char *path);
+typedef struct stack_view stack_view;
 
-/* The stacks from second `since` on, up to before `until` (0 = to the end); NULL = the file cannot be read (errno). */
-typedef struct stack_frame stack_frame;
-stack_frame *stacks_read(const char *path, int64_t since, int64_t until);
-void stacks_free(stack_frame *root);
-uint64_t stacks_count(const stack_frame *root); /* of samples */
+/* The samples that match the filter, of all its runs together, below the stage or thread that ran. WEIR_OK, also if there are
+   none; or a failure. */
+int stacks_read(weir_reader *reader, const weir_filter *filter, stack_view **view, weir_error *error);
+void stacks_free(stack_view *view); /* NULL is fine */
 
-/* The functions with the most samples of their own: columns words, count, share, count, share. */
-void stacks_print(const stack_frame *root, table *t, int64_t top);
-void stacks_write_folded(const stack_frame *root, FILE *out);
-void stacks_write_flame_graph(const stack_frame *root, FILE *out); /* SVG */
+uint64_t stacks_count(const stack_view *view);    /* of samples */
+uint64_t stacks_lost(const stack_view *view);     /* of samples that were lost */
+int64_t stacks_period_ns(const stack_view *view); /* the CPU time that a sample stands for, on the average */
+
+/* A row for each function, those with the most samples of their own first (reverse: last), `top` of them (0 = all). */
+void stacks_print(const stack_view *view, FILE *out, table_format format, int64_t top, bool reverse);
+void stacks_write_folded(const stack_view *view, FILE *out);
+void stacks_write_flame_graph(const stack_view *view, FILE *out); /* SVG */
 
 #endif

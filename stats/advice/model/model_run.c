@@ -9,6 +9,7 @@
 
 #include "common/array.h"
 #include "stats/advice/model/model.h"
+#include "stats/read/long_runs.h"
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------- */
 
@@ -396,16 +397,20 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
     own.descending = own.longest_first = false;
     own.limit = 0;
     *made = NULL;
+    bool was_joined;
     int status = weir_reader_find_run(reader, own.run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : own.run_id, &run, error);
-    own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
         status = weir__model_new(made, error);
-    if (status == WEIR_OK) {
-        (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
+    if (status != WEIR_OK)
+        return status;
+    own.run_id = run.run_id;
+    (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
+    status = weir__reader_join_laps(reader, &own, &was_joined, error);
+    if (status == WEIR_OK)
         status = weir__model_settle(reader, &own, error);
-    }
     if (status == WEIR_OK)
         status = read_laps(*made, reader, &own, error);
+    weir__reader_join_laps_end(reader, was_joined);
     if (status == WEIR_OK && weir__model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
     if (status == WEIR_OK)

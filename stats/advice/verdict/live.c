@@ -1,17 +1,15 @@
 #include "stats/advice/verdict/live.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <weir/clock.h>
 
 #include "common/student_t.h"
+#include "engine/base/kernel_files.h"
+#include "engine/base/readings.h"
 
 #define SAMPLE_NS (5 * WEIR_MILLISECOND)
 #define WIDEST    0.7 /* half of an interval, in logarithms: from half to twice. A wider one says nothing */
@@ -24,13 +22,6 @@ enum { MOST_PAIRS = 64, LEAST_PAIRS = 3, LOOK_SLICES = 10, LONGEST_LOOK = 4 };
 /* A slice with fewer items says little; and so many may be in the queues between a change and the consumer. */
 enum { FEW_ITEMS = 12, QUEUED_ITEMS = 3 };
 
-static void sleep_for(int64_t ns)
-{
-    struct timespec time = { .tv_sec = ns / WEIR_SECOND, .tv_nsec = ns % WEIR_SECOND };
-    while (nanosleep(&time, &time) != 0)
-        continue;
-}
-
 /* -- how it is used */
 
 /* CPU time in seconds; NAN = not known. pools, delay: of the threads of pools, and their waiting for a CPU. Other threads (the
@@ -39,58 +30,26 @@ typedef struct cpu_times {
     double process, pools, delay, busy, idle;
 } cpu_times;
 
-/* A file of a thread as text; "" = there is none. */
-static void read_of_thread(const char *thread, const char *name, char *text, size_t size)
+static double seconds_of(int64_t ns)
 {
-    char path[300];
-    snprintf(path, sizeof path, "/proc/self/task/%s/%s", thread, name);
-    FILE *file = *thread == '.' ? NULL : fopen(path, "r");
-    if (!file || !fgets(text, (int)size, file))
-        *text = '\0';
-    if (file)
-        fclose(file);
-}
-
-/* The engine names the threads of its pools with a number: "decode/3". */
-static void read_pool_times(cpu_times *times)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    times->pools = times->delay = tasks ? 0 : NAN;
-    for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
-        double run_ns, delay_ns;
-        char text[100];
-        read_of_thread(entry->d_name, "comm", text, sizeof text);
-        const char *slash = strrchr(text, '/');
-        if (!slash || slash[1] < '0' || slash[1] > '9')
-            continue;
-        read_of_thread(entry->d_name, "schedstat", text, sizeof text);
-        if (sscanf(text, "%lf %lf", &run_ns, &delay_ns) != 2)
-            continue;
-        times->pools += 1e-9 * run_ns;
-        times->delay += 1e-9 * delay_ns;
-    }
-    if (tasks)
-        closedir(tasks);
+    return ns < 0 ? NAN : 1e-9 * (double)ns;
 }
 
 static cpu_times read_cpu_times(void)
 {
-    struct rusage used;
-    double user, nice, system, idle, disk, irq, softirq, tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
-    cpu_times times = { .process = NAN, .busy = NAN, .idle = NAN };
-    read_pool_times(&times);
-    if (getrusage(RUSAGE_SELF, &used) == 0)
-        times.process = (double)used.ru_utime.tv_sec + 1e-6 * (double)used.ru_utime.tv_usec +
-                        (double)used.ru_stime.tv_sec + 1e-6 * (double)used.ru_stime.tv_usec;
-    FILE *file = fopen("/proc/stat", "r");
-    if (file &&
-        fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &disk, &irq, &softirq) == 7) {
-        times.busy = tick_s * (user + nice + system + irq + softirq);
-        times.idle = tick_s * (idle + disk);
-    }
-    if (file)
-        fclose(file);
-    return times;
+    weir__process_usage used;
+    weir__schedule pools;
+    weir__machine_cpus cpus;
+    if (!weir__readings_get()->usage(&used))
+        used.cpu_ns = -1;
+    if (!weir__schedule_read_pools(&pools))
+        pools = (weir__schedule){ -1, -1 };
+    weir__machine_cpus_read(&cpus);
+    return (cpu_times){ .process = seconds_of(used.cpu_ns),
+                        .pools = seconds_of(pools.cpu_ns),
+                        .delay = seconds_of(pools.delay_ns),
+                        .busy = seconds_of(cpus.busy_ns),
+                        .idle = seconds_of(cpus.idle_ns) + seconds_of(cpus.disk_idle_ns) };
 }
 
 static void add_sample(verdict_view *view, const weir_snapshot *s)
@@ -291,7 +250,7 @@ static int sample(weir_pipeline *pipeline, look *l, const atomic_bool *stops, ve
     do {
         weir_snapshot_free(*now);
         *now = NULL;
-        sleep_for(SAMPLE_NS);
+        weir__readings_get()->sleep(SAMPLE_NS);
         status = weir_pipeline_snapshot(pipeline, now);
         if (status == WEIR_OK && (!is_running(*now) || must_stop(stops)))
             status = WEIR_EOF;
@@ -480,27 +439,15 @@ double weir__mean_interval(const double *values, uint32_t count, double *half_wi
 
 uint64_t weir__live_resident_bytes(void)
 {
-    unsigned long long size, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%llu %llu", &size, &resident) != 2)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    int64_t bytes = weir__resident_bytes_read();
+    return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
 /* A quarter of what programs can still get. */
 static uint64_t memory_limit(const weir_live_options *options)
 {
-    char line[128];
-    unsigned long long kb = 0;
-    FILE *file = options->memory_bytes ? NULL : fopen("/proc/meminfo", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return options->memory_bytes ? options->memory_bytes : kb ? (uint64_t)kb * 256 : UINT64_MAX;
+    int64_t bytes = options->memory_bytes ? 0 : weir__available_bytes_read();
+    return options->memory_bytes ? options->memory_bytes : bytes > 0 ? (uint64_t)bytes / 4 : UINT64_MAX;
 }
 
 /* What a queue had in store is no flow: a change that empties it faster does not last. */
@@ -589,7 +536,7 @@ static bool wait_for_slots(const alternation *a)
         weir_snapshot_free(s);
         if (holds || !goes_on)
             return goes_on;
-        sleep_for(step_ns);
+        weir__readings_get()->sleep(step_ns);
     }
     return true;
 }
@@ -599,11 +546,11 @@ static bool count_after(const alternation *a, int64_t ns, double flow_sign, prog
 {
     const int64_t step_ns = 100 * WEIR_MILLISECOND;
     for (; ns > step_ns; ns -= step_ns) {
-        sleep_for(step_ns);
+        weir__readings_get()->sleep(step_ns);
         if (!count_progress(a, 0, count) || must_stop(a->stops))
             return false;
     }
-    sleep_for(ns);
+    weir__readings_get()->sleep(ns);
     return count_progress(a, flow_sign, count);
 }
 

@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "stats/advice/model/model.h"
 #include "stats/advice/verdict/variation.h"
+#include "stats/read/long_runs.h"
 
 /* What a verdict is about: not spans and counters of user code. */
 static const weir_grouping judged = { .by = WEIR_BY_NAME, .subjects = (1u << WEIR_SUBJECT_SPAN) - 1 };
@@ -456,12 +457,15 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, full_ver
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
-    if (r.filter.run_id != WEIR_ALL_RUNS)
+    bool was_joined;
+    status = weir__reader_join_laps(reader, &r.filter, &was_joined, error);
+    if (status == WEIR_OK && r.filter.run_id != WEIR_ALL_RUNS)
         status = weir__model_settle(reader, &r.filter, error);
     if (status == WEIR_OK)
         status = read_runs(&r, error);
     if (status == WEIR_OK)
         status = judge_part(&r, made, error);
+    weir__reader_join_laps_end(reader, was_joined);
     weir_reader_release(reader);
     weir_records_free(&r.stages);
     free(r.ends_unix_ns);

@@ -144,10 +144,9 @@ static void view_system(system_view *s, const weir_totals *steady)
                           *machines = &steady->of[WEIR_SUBJECT_MACHINE];
     const weir_total *process = processes->count ? &processes->all[0] : NULL;
     const weir_total *machine = machines->count ? &machines->all[0] : NULL;
-    double runs = process ? fmax(process->concurrency, 1) : 1; /* at a time; the figures are of one of them */
     *s = (system_view){
-        .process = value_of(process, "cpus") / runs,
-        .outside = (value_of(process, "cpus") - value_of(process, "pool_cpus")) / runs,
+        .process = value_of(process, "cpus"), /* of runs at the same time: of one of them, on the average */
+        .outside = value_of(process, "cpus") - value_of(process, "pool_cpus"),
         .ranks = NAN,
         .other = value_of(machine, "other_cpus"),
         .idle = value_of(machine, "idle_cpus"),

@@ -1,0 +1,21 @@
+/* Where a thread is, read on that thread, perhaps in a signal handler: nothing here takes a lock or memory. */
+#include <weir/observer.h>
+
+#include "engine/spans/spans.h"
+#include "engine/state/run_state.h"
+#include "engine/state/thread.h"
+
+bool weir_thread_place_read(weir_thread_place *place)
+{
+    const weir_worker *worker = weir__worker_of_thread;
+    const weir_slot *slot = worker ? worker->running : NULL; /* only this thread changes it */
+    if (!place)
+        return false;
+    *place = (weir_thread_place){
+        .lap_id = weir__span_is_paused() ? 0 : weir__span_lap_of_thread(weir__pipeline_of_thread),
+        .name = slot     ? slot->node->name
+                : worker ? worker->pool->name
+                         : NULL,
+    };
+    return place->lap_id;
+}

@@ -1,0 +1,20 @@
+/*
+ * What looks at each lap of a run, as the verdict does, takes the rolls of a long run (stats/record/rolls.h) as its laps, as if
+ * it had been recorded with longer ones. A run is long if its rolls are at least as many as the laps that one of them holds.
+ */
+#ifndef STATS_READ_LONG_RUNS_H
+#define STATS_READ_LONG_RUNS_H
+
+#include <stdbool.h>
+
+#include <weir/query.h>
+
+#include "common/sibling.h"
+
+/* From now on, rolls are the laps of this reader if what the filter selects is long. Pass *was_joined, which is set even on
+   failure, to weir__reader_join_laps_end(). */
+WEIR_SIBLING_API int weir__reader_join_laps(weir_reader *reader, const weir_filter *filter, bool *was_joined,
+                                            weir_error *error);
+WEIR_SIBLING_API void weir__reader_join_laps_end(weir_reader *reader, bool was_joined);
+
+#endif

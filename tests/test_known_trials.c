@@ -1,0 +1,236 @@
+/*
+ * Trials of pipelines whose figures are known, in virtual time: two-sided. Held constant: tasks that wait and do not compute;
+ * one pool; a consumer that only takes items.
+ */
+#include "tests/support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <weir/verdict.h>
+
+#include "stats/advice/verdict/live.h"
+#include "tests/virtual_time.h"
+
+/* ---- the pipeline ------------------------------------------------------------------------------------------------ */
+
+/* A stage: how long its tasks take. Slots that are served in turn wait for each other. */
+typedef struct known_stage {
+    int64_t task_ns;
+    uint32_t slots;
+    bool in_turn;
+    atomic_llong free_ns; /* when the server has done what it was asked for */
+} known_stage;
+
+static void serve_task(known_stage *stage)
+{
+    long long now_ns = virtual_time_ns(), free_ns = atomic_load(&stage->free_ns), begin_ns;
+    do
+        begin_ns = free_ns > now_ns && stage->in_turn ? free_ns : now_ns;
+    while (!atomic_compare_exchange_weak(&stage->free_ns, &free_ns, begin_ns + stage->task_ns));
+    virtual_time_sleep(begin_ns + stage->task_ns - now_ns);
+}
+
+static known_stage *const *stages_of_test;
+
+#define WORK(number) \
+    static int work_##number(void *worker, weir_item *in, weir_item *out, weir_task *task) \
+    { \
+        (void)worker; \
+        (void)task; \
+        serve_task(stages_of_test[number]); \
+        weir_item_move(in, out); \
+        return WEIR_OK; \
+    }
+
+WORK(0)
+WORK(1)
+
+static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)task;
+    out->data = &stages_of_test;
+    return WEIR_OK;
+}
+
+static void *consume(void *argument)
+{
+    weir_item item;
+    virtual_time_consumes();
+    while (weir_pipeline_next(argument, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    return NULL;
+}
+
+typedef struct known_run {
+    weir_pipeline *pipeline;
+    pthread_t consumer;
+} known_run;
+
+static known_run run_begin(known_stage *const *stages, int num_stages, uint32_t threads)
+{
+    static const weir_op source = { .name = "src", .run = make_item };
+    static const weir_op ops[] = { { .name = "first", .run = work_0 }, { .name = "second", .run = work_1 } };
+    known_run run;
+    stages_of_test = stages;
+    for (int i = 0; i < num_stages; i++)
+        atomic_store(&stages[i]->free_ns, 0);
+    virtual_time_begin();
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &source, NULL, 0, NULL);
+    for (int i = 0; i < num_stages; i++)
+        weir_builder_pipe(builder, &ops[i], NULL, 0, &(weir_stage_options){ .concurrency = stages[i]->slots });
+    weir_builder_sink(builder, NULL);
+    run.pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
+    run.consumer = thread_start(consume, run.pipeline);
+    virtual_time_drive(run.pipeline);
+    return run;
+}
+
+static void run_end(known_run *run)
+{
+    virtual_time_let_go();
+    weir_pipeline_stop(run->pipeline);
+    thread_join(run->consumer);
+    weir_pipeline_free(run->pipeline);
+    virtual_time_end();
+}
+
+/* What the experiment says of the pipeline. The caller frees it. */
+static weir_verdict *explain(known_stage *const *stages, int num_stages, uint32_t threads)
+{
+    const weir_live_options options = { .slice_ns = WEIR_SECOND / 5, .setting_ns = WEIR_SECOND };
+    weir_verdict *v = NULL;
+    weir_error error = { 0 };
+    known_run run = run_begin(stages, num_stages, threads);
+    int status = weir_explain_live(run.pipeline, &options, &v, &error);
+    run_end(&run);
+    if (status != WEIR_OK)
+        fail_msg("%s", error.message);
+    return v;
+}
+
+/* ---- what it says -------------------------------------------------------------------------------------------------- */
+
+/* What the run would gain in percent if that part were 20 % faster. */
+static double speedup_of(const weir_verdict *v, const char *name)
+{
+    for (size_t i = 0; i < v->num_evidence; i++) {
+        const char *found = strstr(v->evidence[i], name);
+        double percent;
+        if (strncmp(v->evidence[i], "if it were 20 % faster:", 23) == 0 && found &&
+            sscanf(found + strlen(name), " %lf %%", &percent) == 1)
+            return percent;
+    }
+    fail_msg("no speedup of %s", name);
+    return NAN;
+}
+
+static void assert_near(double value, double known, double tolerance)
+{
+    if (!(fabs(value - known) <= tolerance))
+        fail_msg("%g instead of %g ± %g", value, known, tolerance);
+}
+
+/* The time of a task falls by a fifth, so a fourth more items come. */
+TEST_CASE(the_only_stage_20_percent_faster_brings_25_percent)
+{
+    for (uint32_t slots = 1; slots <= 4; slots *= 2) {
+        known_stage stage = { .task_ns = 3 * WEIR_MILLISECOND, .slots = slots };
+        weir_verdict *v = explain((known_stage *[]){ &stage }, 1, slots + 2);
+        assert_near(speedup_of(v, "first"), 25, 5);
+        assert_near(speedup_of(v, "src"), 0, 5);
+        assert_near(speedup_of(v, "your consumer"), 0, 5);
+        weir_verdict_free(v);
+    }
+}
+
+/* The first stage makes 500 items per second, the second one could make 556: with a fifth less time the first one makes 625, of
+   which 556 pass. */
+TEST_CASE(a_speedup_brings_what_the_next_stage_takes)
+{
+    for (uint32_t slots = 1; slots <= 2; slots++) {
+        known_stage first = { .task_ns = 2 * slots * WEIR_MILLISECOND, .slots = slots };
+        known_stage second = { .task_ns = 1800 * WEIR_MICROSECOND, .slots = 1 };
+        weir_verdict *v = explain((known_stage *[]){ &first, &second }, 2, slots + 3);
+        assert_near(speedup_of(v, "first"), 11, 5);
+        assert_near(speedup_of(v, "second"), 0, 5);
+        assert_near(speedup_of(v, "src"), 0, 5);
+        weir_verdict_free(v);
+    }
+}
+
+TEST_CASE(a_stage_that_waits_brings_nothing_however_fast_it_is)
+{
+    known_stage first = { .task_ns = 4 * WEIR_MILLISECOND, .slots = 2 };
+    known_stage second = { .task_ns = WEIR_MILLISECOND, .slots = 1 };
+    weir_verdict *v = explain((known_stage *[]){ &first, &second }, 2, 5);
+    assert_near(speedup_of(v, "first"), 25, 5);
+    assert_near(speedup_of(v, "second"), 0, 5);
+    assert_near(speedup_of(v, "src"), 0, 5);
+    weir_verdict_free(v);
+}
+
+TEST_CASE(twice_the_slots_bring_twice_the_items_or_none)
+{
+    known_stage stage = { .task_ns = 3 * WEIR_MILLISECOND, .slots = 2 };
+    weir_verdict *v = explain((known_stage *[]){ &stage }, 1, 4);
+    assert_true(v->num_advice >= 1 && v->advice[0].is_measured && v->advice[0].slots == 4);
+    assert_near(v->advice[0].gain, 2, 0.05);
+    assert_near(v->advice[0].low, 2, 0.2);
+    assert_near(v->advice[0].high, 2, 0.2);
+    weir_verdict_free(v);
+    stage.in_turn = true;
+    v = explain((known_stage *[]){ &stage }, 1, 4);
+    assert_true(v->num_advice >= 1 && v->advice[0].is_measured && v->advice[0].slots == 4);
+    assert_near(v->advice[0].gain, 1, 0.05);
+    assert_near(v->advice[0].low, 1, 0.1);
+    assert_near(v->advice[0].high, 1, 0.1);
+    assert_non_null(strstr(v->sentence, "whatever you set"));
+    weir_verdict_free(v);
+}
+
+/* ---- intervals ---------------------------------------------------------------------------------------------------- */
+
+/* Whether so many of `all` are a share of it, but for chance: three standard errors. */
+static void assert_share(int count, int all, double share)
+{
+    double error = 3 * sqrt(share * (1 - share) * all);
+    if (!(fabs(count - share * all) <= error))
+        fail_msg("%d of %d instead of %g ± %g", count, all, share * all, error);
+}
+
+/* The same each time. */
+static double draw_uniform(void)
+{
+    static uint64_t state = 1;
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+static double draw_normal(void)
+{
+    return sqrt(-2 * log(1 - draw_uniform())) * cos(6.283185307179586 * draw_uniform());
+}
+
+TEST_CASE(intervals_of_slices_cover_the_truth_in_95_percent)
+{
+    enum { MOST_SLICES = 64, NUM_SERIES = 4000 };
+    static const uint32_t counts[] = { 2, 3, 4, 5, 8, 10, 20, 40, MOST_SLICES };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        int num_covered = 0;
+        for (int series = 0; series < NUM_SERIES; series++) {
+            double values[MOST_SLICES], half;
+            for (uint32_t j = 0; j < counts[i]; j++)
+                values[j] = 7 + draw_normal();
+            double mean = weir__mean_interval(values, counts[i], &half);
+            num_covered += fabs(mean - 7) <= half;
+        }
+        assert_share(num_covered, NUM_SERIES, 0.95);
+    }
+}
+
+TEST_MAIN(NULL, NULL, NULL, NULL)
