@@ -122,17 +122,17 @@ TEST_CASE(memory_of_child_processes_is_in_the_laps_while_they_work)
         _exit((int)read(gate[0], &byte, 1));
     }
     assert_int_equal(weir_child_process_begin(pid), WEIR_OK);
-    weir_process_metrics told = run_and_tell();
+    weir_process_metrics found = run_and_tell();
     weir_child_process_end(pid);
     close(gate[1]);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     close(gate[0]);
     if (access("/proc/self/statm", R_OK) == 0) {
-        assert_true(told.child_resident_bytes >= SIZE);
-        assert_true(told.child_pss_bytes < 0 || told.child_pss_bytes <= told.child_resident_bytes - SIZE / 4);
+        assert_true(found.child_resident_bytes >= SIZE);
+        assert_true(found.child_pss_bytes < 0 || found.child_pss_bytes <= found.child_resident_bytes - SIZE / 4);
     }
     if (access("/proc/self/smaps_rollup", R_OK) == 0)
-        assert_true(told.child_pss_bytes >= SIZE / 4);
+        assert_true(found.child_pss_bytes >= SIZE / 4);
     free(shared);
     assert_int_equal(run_and_tell().child_resident_bytes, 0);
 }
