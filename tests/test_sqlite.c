@@ -1052,7 +1052,7 @@ static int count_threads(const char *name)
 /* Waits for threads that have been joined, but which the kernel still shows. */
 static void await_threads(int count)
 {
-    while (count_threads("weir/database") != count)
+    while (count_threads("weir-database") != count)
         sched_yield();
 }
 

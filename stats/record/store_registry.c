@@ -93,7 +93,7 @@ static int start_thread(weir_store *store)
     int code = uv_thread_create(&store->thread, weir__store_run, store);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code == 0)
-        pthread_setname_np(store->thread, "weir/database");
+        pthread_setname_np(store->thread, "weir-database");
     return code;
 }
 
