@@ -19,6 +19,7 @@ struct weir_reader {
     int num_held; /* holds that have not been released */
     weir_window window;
     bool joins_laps;                       /* rolls are laps; see rolled_laps.h */
+    bool skips_histograms;
     bool is_spdl;                          /* a database recorded by SPDL, which is read through views */
     char *sql;                             /* of the last selection, if it is kept; of SQLite */
     sqlite3_stmt *idle[WEIR_NUM_SUBJECTS]; /* reset; their texts take longer to parse than a short run to read */
