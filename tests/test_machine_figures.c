@@ -93,11 +93,9 @@ TEST_CASE(each_figure_is_the_kernels)
 
 static bool use_much(weir__process_usage *usage)
 {
-    *usage = (weir__process_usage){ .cpu_ns = 1,
-                                    .num_minor_faults = 2,
-                                    .num_major_faults = 3,
-                                    .num_voluntary = 4,
-                                    .num_involuntary = 5 };
+    *usage = (weir__process_usage){
+        .cpu_ns = 1, .num_minor_faults = 2, .num_major_faults = 3, .num_voluntary = 4, .num_involuntary = 5
+    };
     return true;
 }
 
