@@ -414,6 +414,7 @@ TEST_CASE(the_statistics_refuse_null)
     assert_string_equal(weir_reader_path(NULL), "");
     REFUSED(weir_reader_hold(NULL, NULL));
     REFUSED(weir_reader_set_window(NULL, NULL, NULL));
+    weir_reader_skip_histograms(NULL, true);
     weir_reader_release(NULL);
     REFUSED(weir_reader_find_run(NULL, 1, &run, NULL));
     REFUSED(weir_query_begin(NULL, WEIR_RECORD_TASK, NULL, &query, NULL));

@@ -46,7 +46,8 @@ static const char files[] =
     "-o p.png && "
     "printf 'path,label\\nv.mp4,one\\n' >list.csv && printf 'v.mp4\\n' >list.txt && tar cf s.tar clips && "
     "tar czf z.tar.gz clips && printf 'some notes\\n' >notes && "
-    "ln k.db hard && ln -s k.db soft && ln k.db k.png && ln -s v.mp4 soft.raw && ln v.mp4 hard.npy && "
+    "ln k.db hard && ln -s k.db soft && ln k.db k.png && ln k.db k.svg && ln -s v.mp4 soft.raw && ln v.mp4 hard.npy "
+    "&& "
     "ln clips/a.mp4 clip.hard && ln -s clips/a.mp4 clip.soft && mkdir d && ln k.db d/tasks.csv && "
     "ln k.db d/queues.png && ln -s u.json soft.json && cp k.db f-0000.png && cp k.db k.rank1.db && "
     "cp notes not4s && cp list.txt list.old && cp v.mp4 v.0 && ln clips/b.mp4 stray.db-wal && mkdir m && cp v.mp4 "
@@ -112,7 +113,7 @@ TEST_CASE(an_output_is_never_an_input)
         "weir export k.db -f json -o k.db-wal",
         "weir export k.db -f csv --table tasks -o soft",
         "weir export k.db -f csv -o d --force",
-        "weir plot k.db -o k.png",
+        "weir plot k.db -o k.svg",
         "weir plot k.db -o d --force",
         "weir trace t.json u.json -o t.json",
         "weir trace t.json u.json -o soft.json",
@@ -214,7 +215,7 @@ TEST_CASE(a_file_of_another_kind_is_not_replaced)
         "weir export k.db -f csv --table tasks -o notes",
         "weir export j.db -f csv -o d",
         "weir export k.db -f tensorboard -o v.mp4",
-        "weir plot j.db -o k.png",
+        "weir plot j.db -o k.svg",
         "weir plot j.db -o d",
         "weir trace t.json -o k.db",
         "weir trace t.json -o v.mp4",
@@ -268,7 +269,7 @@ TEST_CASE(a_name_that_says_something_else_is_refused_and_the_right_ones_are_name
         "weir export k.db -f json -o x.csv",
         "weir export k.db -f openmetrics -o x.html",
         "weir export k.db -f csv --table tasks -o x.json",
-        "weir plot k.db -o x.html",
+        "weir plot k.db -o x.png",
         "weir trace t.json -o x.png",
         "weir trace t.json -o x.db",
         "weir frames v.mp4 --format npy -o x.png",

@@ -1125,6 +1125,32 @@ TEST_CASE(a_damaged_histogram_is_named_with_its_row)
 
 /* -- what else may be going on */
 
+TEST_CASE(laps_and_sums_without_histograms_have_all_else)
+{
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4, .times = (double[]){ 1, 2, 3, 4 } });
+    recording_end(writer, 1010);
+    weir_reader *reader = open_reader(path);
+    for (int skip = 1; skip >= 0; skip--) {
+        const weir_record *record;
+        weir_totals totals;
+        weir_reader_skip_histograms(reader, skip);
+        weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+        assert_int_equal(record->lap.metrics.task.run_times == NULL, skip);
+        assert_true(lap_value(&record->lap, "ave_time") == 2.5);
+        assert_true(lap_value(&record->lap, "max_time") == 4);
+        weir_query_end(query);
+        assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, NULL), WEIR_OK);
+        const weir_total *stage = &totals.of[WEIR_SUBJECT_STAGE].all[0];
+        assert_int_equal(isnan(total_value(stage, "p99_time")) != 0, skip);
+        assert_true(total_value(stage, "ave_time") == 2.5);
+        weir_totals_free(&totals);
+    }
+    weir_reader_close(reader);
+}
+
 TEST_CASE(what_is_held_is_of_one_moment)
 {
     const char *path = in_folder("a.db");

@@ -192,10 +192,8 @@ static uint8_t *scale(const AVFrame *in, const weir_picture_config *config, weir
     weir__scaler_set(&scaler, config, (int)config->width, (int)config->height);
     if (weir__scaler_run(&scaler, in, out, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    weir_frames frames;
-    weir__scaler_describe(&scaler, &frames);
     if (used)
-        *used = frames.scaler;
+        *used = weir__scaler_last(&scaler).kind;
     weir__scaler_reset(&scaler);
     return out;
 }

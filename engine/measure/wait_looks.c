@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "engine/measure/lap_taker.h"
 #include "engine/measure/wait_call.h"
 #include "engine/state/lock.h"
 
@@ -104,21 +103,16 @@ static bool look_at_threads(weir__wait_looks *looks, weir_pipeline *pipeline)
     return true;
 }
 
-int64_t weir__wait_looks_due_ns(const weir_pipeline *pipeline)
+int64_t weir__wait_looks_take(weir__wait_looks *looks, weir_pipeline *pipeline)
 {
-    return pipeline->lap_taker->looks.due_ns;
-}
-
-void weir__wait_looks_take(weir_pipeline *pipeline)
-{
-    weir__wait_looks *looks = &pipeline->lap_taker->looks;
     int64_t begin_ns = weir_clock_ns();
     if (begin_ns < looks->due_ns)
-        return;
+        return looks->due_ns;
     bool is_told = !make_room(looks, pipeline) || look_at_threads(looks, pipeline);
     int64_t end_ns = weir_clock_ns(), pause_ns = WEIR_LOOK_COST * (end_ns - begin_ns);
     pause_ns = pause_ns < least_ns ? least_ns : pause_ns > most_ns ? most_ns : pause_ns;
     looks->due_ns = is_told ? end_ns + pause_ns : INT64_MAX;
+    return looks->due_ns;
 }
 
 void weir__wait_looks_destroy(weir__wait_looks *looks)

@@ -18,11 +18,9 @@ typedef struct weir__wait_looks {
     uint32_t num_threads;
 } weir__wait_looks;
 
-/* When to call weir__wait_looks_take(). INT64_MAX = never: this system does not tell. */
-int64_t weir__wait_looks_due_ns(const weir_pipeline *pipeline);
-
-/* Looks at each thread once, if it is time. */
-void weir__wait_looks_take(weir_pipeline *pipeline);
+/* Looks at each thread of the pipeline once, if it is time. Returns when to call it again; INT64_MAX = never: this system does not
+   tell. */
+int64_t weir__wait_looks_take(weir__wait_looks *looks, weir_pipeline *pipeline);
 
 void weir__wait_looks_destroy(weir__wait_looks *looks);
 

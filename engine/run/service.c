@@ -103,10 +103,8 @@ static bool serve_once(weir_pipeline *pipeline, int64_t *due_ns)
         set_earlier(due_ns, weir__laps_due_ns(pipeline));
     if (over)
         return true;
-    if (pipeline->core.measures) {
-        weir__wait_looks_take(pipeline);
-        set_earlier(due_ns, weir__wait_looks_due_ns(pipeline));
-    }
+    if (pipeline->core.measures)
+        set_earlier(due_ns, weir__wait_looks_take(&pipeline->lap_taker->looks, pipeline));
     set_earlier(due_ns, weir__watchdog_check(pipeline));
     weir__cancel_threads_serve(pipeline, due_ns);
     return true;

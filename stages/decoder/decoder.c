@@ -69,14 +69,19 @@ static bool is_decoder_stopped(const weir_decoder *decoder)
     return decoder->should_stop && decoder->should_stop(decoder->self);
 }
 
-static int interrupt_decoder(void *self)
-{
-    return is_decoder_stopped(self);
-}
-
 static int fail_stopped(weir_error *error)
 {
     return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
+}
+
+int weir__decoder_check_stop(const weir_decoder *decoder, weir_error *error)
+{
+    return is_decoder_stopped(decoder) ? fail_stopped(error) : WEIR_OK;
+}
+
+static int interrupt_decoder(void *self)
+{
+    return is_decoder_stopped(self);
 }
 
 /* A picture without a container: only its decoder knows its parameters. */
@@ -395,27 +400,54 @@ static void set_shortcuts(AVCodecContext *codec, const weir_decoder_config *conf
     codec->lowres = FFMIN(config->lowres, codec->codec->max_lowres);
 }
 
+/* Sets the context up, before it is opened. */
+static int set_up_codec(weir_decoder *decoder, AVCodecContext *context, unsigned num_threads, weir_error *error)
+{
+    int rc = avcodec_parameters_to_context(context, decoder->stream->codecpar);
+    if (rc < 0)
+        return weir__ffmpeg_error(error, rc, "cannot use the stream's parameters");
+
+    context->pkt_timebase = decoder->stream->time_base;
+    context->thread_count = (int)num_threads;
+    context->thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE;
+    context->max_pixels = codec_max_pixels(decoder, context->codec);
+    set_shortcuts(context, decoder->config);
+    if (weir__frame_memory_attach(&decoder->memory, context) != WEIR_OK)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    return WEIR_OK;
+}
+
 static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *error)
 {
     decoder->codec = avcodec_alloc_context3(codec);
     if (!decoder->codec)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int rc = avcodec_parameters_to_context(decoder->codec, decoder->stream->codecpar);
-    if (rc < 0)
-        return weir__ffmpeg_error(error, rc, "cannot use the stream's parameters");
-
-    decoder->codec->pkt_timebase = decoder->stream->time_base;
-    decoder->codec->thread_count = decoder->is_threaded ? (int)decoder->config->threads : 1;
-    decoder->codec->thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE;
-    decoder->codec->max_pixels = codec_max_pixels(decoder, codec);
-    set_shortcuts(decoder->codec, decoder->config);
-    if (weir__frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int rc = set_up_codec(decoder, decoder->codec, decoder->is_threaded ? decoder->config->threads : 1, error);
+    if (rc != WEIR_OK)
+        return rc;
     weir__ffmpeg_log_step();
     if (decoder->is_threaded)
         weir__ffmpeg_watch_begin(&decoder->watch, decoder->codec->opaque);
     rc = avcodec_open2(decoder->codec, codec, NULL);
     return rc < 0 ? weir__ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
+}
+
+AVCodecContext *weir__decoder_another_codec(weir_decoder *decoder, weir_error *error)
+{
+    const AVCodec *codec = decoder->codec->codec;
+    AVCodecContext *context = avcodec_alloc_context3(codec);
+    if (!context) {
+        weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+        return NULL;
+    }
+    int rc = set_up_codec(decoder, context, 1, error);
+    weir__ffmpeg_log_step();
+    int averror = rc == WEIR_OK ? avcodec_open2(context, codec, NULL) : 0;
+    if (averror < 0)
+        rc = weir__ffmpeg_error(error, averror, "cannot open the decoder");
+    if (rc != WEIR_OK)
+        avcodec_free_context(&context);
+    return context;
 }
 
 /* Facts about the file. Some servers do not send its size. */
@@ -592,7 +624,7 @@ int weir__decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error
     return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
 }
 
-static int check_frame(const weir_decoder *decoder, weir_error *error)
+int weir__decoder_check_frame(const weir_decoder *decoder, weir_error *error)
 {
     const AVFrame *frame = decoder->frame;
     if (decoder->media != AVMEDIA_TYPE_VIDEO || (int64_t)frame->width * frame->height <= max_pixels_of(decoder))
@@ -613,7 +645,7 @@ int weir__decoder_receive(weir_decoder *decoder, weir_error *error)
         if (rc == 0 && decoder->on_frame)
             decoder->on_frame(decoder->self);
         if (rc == 0)
-            return check_frame(decoder, error);
+            return weir__decoder_check_frame(decoder, error);
         if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))
             return WEIR_EOF;
         if (rc == AVERROR(EAGAIN))

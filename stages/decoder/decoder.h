@@ -95,6 +95,16 @@ int weir__decoder_restart(weir_decoder *decoder, weir_error *error);
    failure with *error filled, after which only weir__decoder_close() may be called. */
 int weir__decoder_use_threads(weir_decoder *decoder, bool is_wanted, weir_error *error);
 
+/* One more codec for the stream, with one thread, set up like decoder->codec. It shares the account of memory, and is freed before
+   the decoder is closed or the codec is replaced. NULL, with *error filled, is the failure. */
+AVCodecContext *weir__decoder_another_codec(weir_decoder *decoder, weir_error *error);
+
+/* Is decoder->frame within max_pixels? WEIR_OK, or WEIR_ELIMIT with *error filled. */
+int weir__decoder_check_frame(const weir_decoder *decoder, weir_error *error);
+
+/* WEIR_OK; or WEIR_ESTOPPED with *error filled, if the work is to stop. */
+int weir__decoder_check_stop(const weir_decoder *decoder, weir_error *error);
+
 /* The signs of damage that the codec's threads have logged, since it was opened. */
 uint64_t weir__decoder_thread_trouble(const weir_decoder *decoder);
 

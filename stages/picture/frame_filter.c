@@ -11,18 +11,24 @@ void weir__frame_filter_begin(weir_frame_filter *frame_filter, const weir_pictur
     frame_filter->filter.description = picture->filter;
 }
 
-int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
-                           weir_frame_facts facts, unsigned num_times, weir_error *error)
+void weir__frame_filter_pass(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
+                             weir_frame_facts facts, unsigned num_times)
 {
     frame_filter->is_ended = !frame;
     frame_filter->is_again = false;
-    if (!frame && frame_filter->filter.description)
-        return weir__filter_put(&frame_filter->filter, NULL, AV_NOPTS_VALUE, stream->time_base, error);
     frame_filter->next = frame;
     frame_filter->next_facts = facts;
     frame_filter->time_base = stream->time_base;
     frame_filter->num_times = frame ? num_times : 0;
     frame_filter->num_left = frame_filter->num_times;
+}
+
+int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
+                           weir_frame_facts facts, unsigned num_times, weir_error *error)
+{
+    weir__frame_filter_pass(frame_filter, stream, frame, facts, num_times);
+    if (!frame && frame_filter->filter.description)
+        return weir__filter_put(&frame_filter->filter, NULL, AV_NOPTS_VALUE, stream->time_base, error);
     if (!frame || frame_filter->is_coded)
         return WEIR_OK;
     return weir__rotator_run(&frame_filter->rotator, stream, frame, &frame_filter->next, error);

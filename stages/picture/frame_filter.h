@@ -41,6 +41,10 @@ void weir__frame_filter_begin(weir_frame_filter *frame_filter, const weir_pictur
 int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
                            weir_frame_facts facts, unsigned num_times, weir_error *error);
 
+/* The same, of a frame that is passed on as it is, without a filter. */
+void weir__frame_filter_pass(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
+                             weir_frame_facts facts, unsigned num_times);
+
 /* WEIR_OK: *frame is the next picture, valid until the next call, and *facts its times (not its mask); is_again shows whether it is the
    same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
 int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, weir_frame_facts *facts,

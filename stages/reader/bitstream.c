@@ -138,22 +138,26 @@ static bool promises_recovery(const uint8_t *unit, size_t size_bytes)
 
 static weir_packet_kind look_at_h264(walk units)
 {
-    enum { SLICE = 1, SLICE_PART_A = 2, IDR_SLICE = 5, SEI = 6 };
+    enum { SLICE = 1, SLICE_PART_A = 2, IDR_SLICE = 5, SEI = 6, SEQUENCE_SET = 7, PICTURE_SET = 8 };
     weir_packet_kind kind = { .is_disposable = true };
-    bool has_slice = false;
+    bool has_slice = false, has_sequence = false, has_picture = false;
     const uint8_t *unit;
     size_t size_bytes;
     while (next_unit(&units, &unit, &size_bytes)) {
         unsigned type = size_bytes ? unit[0] & 0x1fu : 0;
         if (type == SEI && promises_recovery(unit, size_bytes))
             kind.is_clean = true;
+        has_sequence |= type == SEQUENCE_SET;
+        has_picture |= type == PICTURE_SET;
         if (type == IDR_SLICE)
-            kind.is_clean = true;
+            kind.is_clean = kind.is_closed = true;
         if (type == SLICE || type == SLICE_PART_A || type == IDR_SLICE) {
             has_slice = true;
             kind.is_disposable &= (unit[0] & 0x60) == 0; /* nal_ref_idc */
         }
     }
+    kind.has_parameters = has_sequence || has_picture;
+    kind.has_all_parameters = has_sequence && has_picture;
     kind.is_disposable &= has_slice;
     kind.is_unclear = !has_slice && !units.is_broken; /* with damage, assume one frame */
     return kind;
@@ -163,22 +167,28 @@ static weir_packet_kind look_at_h264(walk units)
 
 static weir_packet_kind look_at_hevc(walk units)
 {
-    enum { LAST_NON_REFERENCE = 14, FIRST_IRAP = 16, LAST_IRAP = 21, LAST_SLICE = 31, FIRST_SLICE_FLAG = 0x80 };
+    enum { LAST_NON_REFERENCE = 14, FIRST_IRAP = 16, FIRST_IDR = 19, LAST_IDR = 20, LAST_IRAP = 21, LAST_SLICE = 31 };
+    enum { FIRST_SET = 32, LAST_SET = 34, ALL_SETS = 7, FIRST_SLICE_FLAG = 0x80, DROPS_EARLIER_FLAG = 0x40 };
     weir_packet_kind kind = { 0 };
-    unsigned num_pictures = 0;
+    unsigned num_pictures = 0, sets = 0;
     const uint8_t *unit;
     size_t size_bytes;
     while (next_unit(&units, &unit, &size_bytes)) {
         unsigned type = size_bytes > 2 ? (unit[0] >> 1) & 0x3fu : UINT8_MAX;
+        if (type >= FIRST_SET && type <= LAST_SET)
+            sets |= 1u << (type - FIRST_SET);
         if (type > LAST_SLICE)
             continue;
         if (num_pictures == 0) {
+            kind.is_closed = type >= FIRST_IDR && type <= LAST_IDR && !(unit[2] & DROPS_EARLIER_FLAG);
             kind.is_clean = type >= FIRST_IRAP && type <= LAST_IRAP;
             kind.is_disposable = type <= LAST_NON_REFERENCE && type % 2 == 0;
             kind.layer = (unit[1] & 7u) ? (unit[1] & 7u) - 1 : 0;
         }
         num_pictures += (unit[2] & FIRST_SLICE_FLAG) != 0;
     }
+    kind.has_parameters = sets != 0;
+    kind.has_all_parameters = sets == ALL_SETS;
     kind.is_unclear = num_pictures > 1 || (num_pictures == 0 && !units.is_broken);
     return kind;
 }
@@ -189,14 +199,15 @@ enum { PICTURE_I = 1, PICTURE_B = 3 };
 
 static weir_packet_kind look_at_mpeg2(walk units)
 {
-    enum { PICTURE = 0x00, SEQUENCE = 0xb3 };
+    enum { PICTURE = 0x00, SEQUENCE = 0xb3, GROUP = 0xb8, CLOSED_BYTE = 4, CLOSED_FLAG = 0x40 };
     weir_packet_kind kind = { .is_disposable = true };
-    bool has_sequence = false;
+    bool has_sequence = false, has_closed_group = false;
     unsigned num_pictures = 0;
     const uint8_t *unit;
     size_t size_bytes;
     while (next_unit(&units, &unit, &size_bytes)) {
         has_sequence |= unit[0] == SEQUENCE;
+        has_closed_group |= unit[0] == GROUP && size_bytes > CLOSED_BYTE && (unit[CLOSED_BYTE] & CLOSED_FLAG);
         if (unit[0] != PICTURE || size_bytes < 3)
             continue;
         unsigned type = (unit[2] >> 3) & 7;
@@ -204,6 +215,7 @@ static weir_packet_kind look_at_mpeg2(walk units)
         kind.is_disposable &= type == PICTURE_B;
         num_pictures++;
     }
+    kind.is_closed = kind.is_clean && has_closed_group;
     kind.is_disposable &= num_pictures > 0;
     kind.is_unclear = num_pictures < 1 || num_pictures > 2; /* two: the fields of one frame */
     return kind;
@@ -235,7 +247,8 @@ static weir_packet_kind look_at_vp8(const AVPacket *packet)
 {
     if (packet->size < 3)
         return (weir_packet_kind){ .is_unclear = true };
-    return (weir_packet_kind){ .is_clean = !(packet->data[0] & 1), .is_hidden = !(packet->data[0] & 0x10) };
+    bool is_key = !(packet->data[0] & 1);
+    return (weir_packet_kind){ .is_clean = is_key, .is_closed = is_key, .is_hidden = !(packet->data[0] & 0x10) };
 }
 
 /* One frame of a VP9 packet: counts it if it is shown; returns whether it is a keyframe. */
@@ -273,6 +286,7 @@ static weir_packet_kind look_at_vp9(const AVPacket *packet)
         kind.is_clean |= i == 0 && is_key;
         at += length;
     }
+    kind.is_closed = kind.is_clean;
     kind.is_hidden = num_shown == 0;
     kind.is_unclear = num_shown > 1;
     return kind;
@@ -289,7 +303,10 @@ weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPa
     case AV_CODEC_ID_MPEG4: return look_at_mpeg4(bitstream_walk(codec, packet, NO_LENGTHS), packet->size);
     case AV_CODEC_ID_VP8: return look_at_vp8(packet);
     case AV_CODEC_ID_VP9: return look_at_vp9(packet);
-    case AV_CODEC_ID_AV1: return (weir_packet_kind){ .is_clean = packet->flags & AV_PKT_FLAG_KEY };
-    default: return (weir_packet_kind){ .is_clean = true, .is_disposable = true }; /* frames are independent */
+    case AV_CODEC_ID_AV1:
+        return (weir_packet_kind){ .is_clean = packet->flags & AV_PKT_FLAG_KEY,
+                                   .is_closed = packet->flags & AV_PKT_FLAG_KEY };
+    default: /* frames are independent */
+        return (weir_packet_kind){ .is_clean = true, .is_closed = true, .is_disposable = true };
     }
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "stages/reader/group_cut.h"
 #include "stages/reader/packet_table.h"
 
 /* The first frames, in decode order. */
@@ -206,6 +207,36 @@ int weir__file_packets_begin_again(weir_file_packets *file, weir_error *error)
         return weir__file_packets_start_over(file, error);
     drop_cache(file);
     return weir__file_packets_reopen(file, error);
+}
+
+int weir__file_packets_look_for_group(weir_file_packets *file, uint64_t max_packets, bool *is_found,
+                                      weir_error *error)
+{
+    weir_decoder *decoder = file->decoder;
+    weir_group_cut cut = { 0 };
+    int rc = WEIR_OK;
+    *is_found = false;
+    while (rc == WEIR_OK && !*is_found && !cut.is_over && cut.num_packets <= max_packets &&
+           (rc = weir__decoder_read(decoder, error)) == WEIR_OK) {
+        if (cached_bytes_with(file, decoder->packet) > file->max_cached_bytes) {
+            rc = weir__decoder_unread(decoder, error);
+            break;
+        }
+        weir__packet_clock_run(&file->packet_clock, decoder->packet);
+        *is_found = weir__group_cut_add(&cut, decoder->stream->codecpar, decoder->packet);
+        rc = add_packet(file, error);
+    }
+    if (rc != WEIR_OK && rc != WEIR_EOF)
+        return rc;
+    file->is_read = rc == WEIR_EOF;
+    return file->num_cached == cut.num_packets ? WEIR_OK : weir__reader_fail_memory(error);
+}
+
+int weir__file_packets_forget_look(weir_file_packets *file, weir_error *error)
+{
+    file->is_read = false;
+    weir__index_reset(&file->index);
+    return weir__file_packets_begin_again(file, error);
 }
 
 bool weir__file_packets_can_repeat(const weir_file_packets *file)

@@ -55,6 +55,14 @@ int weir__file_packets_scan(weir_file_packets *file, weir_error *error);
    trusted, and the packets read so far are in the cache. */
 int weir__file_packets_look_ahead(weir_file_packets *file, uint32_t count, weir_error *error);
 
+/* Reads packets into the cache up to the first one of the second group (group_cut.h), if the first one has at most max_packets. Then
+   *is_found; otherwise the packets read so far are in the cache, too. They are the first ones that weir__file_packets_send() gives. */
+int weir__file_packets_look_for_group(weir_file_packets *file, uint64_t max_packets, bool *is_found,
+                                      weir_error *error);
+
+/* Goes back to the opening: as if no packet had been looked at. */
+int weir__file_packets_forget_look(weir_file_packets *file, weir_error *error);
+
 /* Makes the index from what the header lists, if that is possible: packets are read where they are needed. Otherwise reads all. */
 int weir__file_packets_list_or_scan(weir_file_packets *file, weir_error *error);
 

@@ -143,16 +143,42 @@ static uint64_t count_trouble(const weir_frame_counter *counter)
     return decoder->num_errors + (log ? log->num_trouble : 0) + weir__decoder_thread_trouble(decoder);
 }
 
-int weir__frame_counter_use_threads(weir_frame_counter *counter, weir_error *error)
+static void free_pool(weir_frame_counter *counter)
 {
-    int rc = weir__decoder_use_threads(counter->file->decoder, weir__file_packets_can_repeat(counter->file), error);
+    weir__group_pool_free(counter->pool);
+    counter->pool = NULL;
+}
+
+static void forget_errors(weir_decoder *decoder)
+{
+    decoder->num_errors = 0;
+    decoder->first_averror = 0;
+}
+
+int weir__frame_counter_use_threads(weir_frame_counter *counter, const weir_group_pictures *pictures,
+                                    weir_error *error)
+{
+    weir_decoder *decoder = counter->file->decoder;
+    bool can_repeat = weir__file_packets_can_repeat(counter->file);
+    uint64_t trouble = count_trouble(counter);
+    int rc = can_repeat ? weir__group_pool_open(&counter->pool, counter->file, pictures, error) : WEIR_OK;
+    bool is_damaged = count_trouble(counter) > trouble; /* it is met again, at its place */
+    if (is_damaged) {
+        free_pool(counter);
+        forget_errors(decoder);
+        rc = rc == WEIR_OK ? weir__file_packets_forget_look(counter->file, error) : rc;
+    }
+    if (rc == WEIR_OK)
+        rc = weir__decoder_use_threads(decoder, can_repeat && !is_damaged && !counter->pool, error);
     counter->trouble = count_trouble(counter);
     return rc;
 }
 
 static int take_next(weir_frame_counter *counter, weir_error *error)
 {
-    int rc = decode_next(counter, error);
+    int rc = counter->pool ? weir__group_pool_next(counter->pool, error) : decode_next(counter, error);
+    if (rc == WEIR_EOF && count_trouble(counter) == counter->trouble)
+        free_pool(counter);
     if (rc != WEIR_OK)
         return rc;
     counter->num_frames++;
@@ -166,7 +192,9 @@ static bool is_doubtful(const weir_frame_counter *counter, int rc)
     const weir_decoder *decoder = counter->file->decoder;
     bool is_marked =
         rc == WEIR_OK && ((decoder->frame->flags & AV_FRAME_FLAG_CORRUPT) || decoder->frame->decode_error_flags);
-    return decoder->is_threaded && (rc == WEIR_ELIMIT || is_marked || count_trouble(counter) > counter->trouble);
+    bool has_threads = counter->pool || decoder->is_threaded;
+    return has_threads &&
+           (rc == WEIR_MORE || rc == WEIR_ELIMIT || is_marked || count_trouble(counter) > counter->trouble);
 }
 
 /* Begins again with one thread, and passes over the first num_done frames. */
@@ -175,8 +203,8 @@ static int decode_alone(weir_frame_counter *counter, uint64_t num_done, weir_err
     weir_decoder *decoder = counter->file->decoder;
     if (error)
         *error = (weir_error){ 0 };
-    decoder->num_errors = 0;
-    decoder->first_averror = 0;
+    free_pool(counter);
+    forget_errors(decoder);
     int rc = weir__decoder_use_threads(decoder, false, error);
     if (rc == WEIR_OK)
         rc = weir__file_packets_begin_again(counter->file, error);
@@ -196,5 +224,6 @@ int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error)
 
 void weir__frame_counter_reset(weir_frame_counter *counter)
 {
+    free_pool(counter);
     weir__kept_frames_reset(&counter->kept);
 }

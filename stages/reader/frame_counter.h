@@ -18,6 +18,7 @@
 #include "stages/reader/file_packets.h"
 #include "stages/reader/frame_clock.h"
 #include "stages/reader/frame_targets.h"
+#include "stages/reader/group_pool.h"
 #include "stages/reader/kept_frames.h"
 
 typedef struct weir_frame_counter {
@@ -29,6 +30,7 @@ typedef struct weir_frame_counter {
     weir_frame_clock clock; /* of these */
     bool is_running;
     uint64_t trouble;      /* signs of damage before the first frame */
+    weir_group_pool *pool; /* decodes the groups of the file; NULL = the decoder does */
     weir_kept_frames kept; /* of the first request */
     bool has_kept;         /* the request is answered with these */
 } weir_frame_counter;
@@ -41,8 +43,10 @@ void weir__frame_counter_begin(weir_frame_counter *counter);
 int weir__frame_counter_next(weir_frame_counter *counter, weir_error *error);
 
 /* Before the first weir__frame_counter_next(): that uses the threads of the config, if it can begin again with one after the first
-   sign of damage. WEIR_OK, or the failure with *error filled. */
-int weir__frame_counter_use_threads(weir_frame_counter *counter, weir_error *error);
+   sign of damage. The threads are those of a group pool, which makes these pictures, or the decoder's. WEIR_OK, or the failure with
+   *error filled. */
+int weir__frame_counter_use_threads(weir_frame_counter *counter, const weir_group_pictures *pictures,
+                                    weir_error *error);
 
 /* Decodes everything, and makes the timeline; keeps the frames of kept.guess. WEIR_OK, or the failure with *error filled. */
 int weir__frame_counter_count(weir_frame_counter *counter, weir_timeline *timeline, weir_error *error);

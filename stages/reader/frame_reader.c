@@ -249,7 +249,7 @@ int weir__frame_reader_select(weir_frame_reader *reader, uint64_t seq, weir_erro
     int rc = WEIR_OK;
     reader->is_asked = true;
     if (is_plain && !can_look_ahead(reader))
-        return weir__frame_counter_use_threads(&reader->counter, error);
+        return weir__frame_counter_use_threads(&reader->counter, &reader->pictures, error);
     weir__listed_packets_begin(&reader->file.listed);
     if (is_further)
         forget_targets(reader);
@@ -324,6 +324,11 @@ int64_t weir__frame_reader_ns(const weir_frame_reader *reader)
         return weir__ticks_ns(clock->ticks, clock->time_base);
     int64_t first_pts = weir__index_packet(index, weir__index_packet_of(index, 0))->pts;
     return weir__ticks_ns(reader->file.decoder->frame->pts - first_pts, reader->file.decoder->stream->time_base);
+}
+
+const weir_group_picture *weir__frame_reader_picture(const weir_frame_reader *reader)
+{
+    return weir__group_pool_picture(reader->counter.pool);
 }
 
 bool weir__frame_reader_is_repeat(const weir_frame_reader *reader, unsigned copy)

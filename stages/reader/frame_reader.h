@@ -34,6 +34,9 @@ typedef struct weir_frame_reader {
     /* of the request, set before weir__frame_reader_select(); borrowed until the next one or the close */
     const weir_sampling *sampling;
 
+    /* of the request, like the sampling: the pictures that may be made of its frames on other threads */
+    weir_group_pictures pictures;
+
     /* of the request: wants the facts of all packets, as they are in the file */
     bool is_survey;
 
@@ -75,6 +78,9 @@ bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_s
 /* WEIR_OK: reader->file.decoder->frame is the next one, to be used num_repeats times. WEIR_EOF: no more. Or a
    failure with *error filled. */
 int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error);
+
+/* Its picture, if another thread has made it: then the frame has no pixels. NULL = it is to be made. */
+const weir_group_picture *weir__frame_reader_picture(const weir_frame_reader *reader);
 
 /* Its timestamp; AV_NOPTS_VALUE = none. */
 int64_t weir__frame_reader_pts(const weir_frame_reader *reader);

@@ -74,6 +74,19 @@ static void end_request(weir_picture_reader *reader)
     reader->num_given = 0;
 }
 
+/* A filter needs the frames themselves. */
+static weir_group_pictures pictures_of(const weir_picture_reader *reader)
+{
+    const weir_picture_config *config = reader->wanted.picture;
+    int width, height;
+    if (config->filter || weir__picture_reader_size(reader, &width, &height, NULL) != WEIR_OK)
+        return (weir_group_pictures){ 0 };
+    return (weir_group_pictures){
+        .config = config,
+        .picture_bytes = weir__scaler_picture_bytes(config->pixel, (uint32_t)width, (uint32_t)height),
+    };
+}
+
 int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_request *wanted, weir_error *error)
 {
     if (reader->frames.is_asked) {
@@ -82,6 +95,7 @@ int weir__picture_reader_ask(weir_picture_reader *reader, const weir_picture_req
     }
     reader->wanted = *wanted;
     reader->frames.sampling = wanted->sampling;
+    reader->frames.pictures = pictures_of(reader);
     weir__frame_filter_begin(&reader->frame_filter, wanted->picture);
     return weir__frame_reader_select(&reader->frames, wanted->number, error);
 }
@@ -152,7 +166,12 @@ static uint64_t expected_frames(const weir_picture_reader *reader)
 static int begin_frames(weir_picture_reader *reader, weir_frames_builder *builder, weir_error *error)
 {
     const weir_picture_config *wanted = reader->wanted.picture;
+    const weir_group_picture *made = weir__frame_reader_picture(&reader->frames);
     int rc = WEIR_OK;
+    if (made) {
+        reader->width = made->width;
+        reader->height = made->height;
+    }
     if (reader->width == 0)
         rc = weir__scaler_size(wanted, reader->picture->width, reader->picture->height, &reader->width,
                                &reader->height, error);
@@ -172,20 +191,32 @@ static bool is_concealed(const AVFrame *frame)
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
 }
 
-/* Appends the picture to the result; a repeated picture is copied from the previous frame. */
+/* Appends the picture to the result. One that another thread has made is copied; a repeated one is, too, from the previous frame. */
 static int make_view(weir_picture_reader *reader, const weir_frames_builder *builder, uint8_t *data,
                      weir_error *error)
 {
     bool is_first = builder->frames->num_frames == 0;
+    const weir_group_picture *made = weir__frame_reader_picture(&reader->frames);
     int64_t start_ns = weir_clock_ns();
     int rc = WEIR_OK;
-    if (is_first || !reader->frame_filter.is_again)
+    if (made)
+        memcpy(data, made->data, builder->frame_bytes);
+    else if (is_first || !reader->frame_filter.is_again)
         rc = weir__scaler_run(&reader->scaler, reader->picture, data, error);
     else
         memcpy(data, builder->frames->data + (builder->frames->num_frames - 1) * builder->frame_bytes,
                builder->frame_bytes);
     reader->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
+}
+
+static void describe_scaling(const weir_picture_reader *reader, weir_frames *frames)
+{
+    const weir_group_picture *made = weir__frame_reader_picture(&reader->frames);
+    weir_scaled scaled = made ? made->scaled : weir__scaler_last(&reader->scaler);
+    frames->scaler = scaled.kind;
+    frames->matrix = scaled.matrix;
+    frames->full_range = scaled.is_full_range;
 }
 
 static int add_picture(weir_picture_reader *reader, weir_frames_builder *builder, weir_error *error)
@@ -205,7 +236,7 @@ static int add_picture(weir_picture_reader *reader, weir_frames_builder *builder
     bool is_corrupt = is_concealed(reader->picture);
     builder->frames->num_corrupt_frames += is_corrupt;
     reader->num_corrupt += is_corrupt;
-    weir__scaler_describe(&reader->scaler, builder->frames);
+    describe_scaling(reader, builder->frames);
     reader->picture = NULL;
     return WEIR_OK;
 }
@@ -271,6 +302,10 @@ static int put_frame(weir_picture_reader *reader, weir_error *error)
     reader->num_frames += frames->num_repeats;
     reader->num_copies = 0;
     weir_frame_facts facts = { .pts = weir__frame_reader_pts(frames), .time_ns = weir__frame_reader_ns(frames) };
+    if (weir__frame_reader_picture(frames)) {
+        weir__frame_filter_pass(&reader->frame_filter, reader->decoder.stream, frame, facts, frames->num_repeats);
+        return WEIR_OK;
+    }
     int64_t start_ns = weir_clock_ns();
     rc = weir__frame_filter_put(&reader->frame_filter, reader->decoder.stream, frame, facts, frames->num_repeats,
                                 error);

@@ -255,11 +255,13 @@ static const weir_scaler_op *choose_scaler(weir_scaler_kind kind, const weir_sca
     return is_fast && weir__scaler_fast_knows(scaling) ? &weir__scaler_fast : &weir__scaler_exact;
 }
 
-void weir__scaler_describe(const weir_scaler *scaler, weir_frames *frames)
+weir_scaled weir__scaler_last(const weir_scaler *scaler)
 {
-    frames->scaler = scaler->op->kind;
-    frames->matrix = scaler->scaling.source_colorspace;
-    frames->full_range = weir__scaling_is_full_range(&scaler->scaling);
+    return (weir_scaled){
+        .kind = scaler->op->kind,
+        .matrix = scaler->scaling.source_colorspace,
+        .is_full_range = weir__scaling_is_full_range(&scaler->scaling),
+    };
 }
 
 void weir__scaler_set(weir_scaler *scaler, const weir_picture_config *picture, int width, int height)

@@ -104,8 +104,15 @@ void weir__scaler_set(weir_scaler *scaler, const weir_picture_config *picture, i
 /* `out` has weir__scaler_picture_bytes() and the slack. WEIR_OK, or the failure with *error filled. */
 int weir__scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error);
 
-/* Stores in the result the last picture's scaler and colour properties. */
-void weir__scaler_describe(const weir_scaler *scaler, weir_frames *frames);
+/* How a picture was scaled. */
+typedef struct weir_scaled {
+    weir_scaler_kind kind;
+    int matrix;
+    bool is_full_range;
+} weir_scaled;
+
+/* Of the last picture. */
+weir_scaled weir__scaler_last(const weir_scaler *scaler);
 
 /* Frees what the scaler holds. It can be used again. */
 void weir__scaler_reset(weir_scaler *scaler);

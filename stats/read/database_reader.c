@@ -8,7 +8,6 @@
 #include <weir/clock.h>
 
 #include "stats/read/sql_functions.h"
-#include "stats/record/memory_name.h"
 #include "stats/record/record.h"
 #include "stats/schema/database.h"
 #include "stats/schema/database_path.h"
@@ -48,8 +47,7 @@ static int prepare_connection(weir_reader *reader)
     return code;
 }
 
-/* memory_name: of SQLite; "" = a file, at the path. */
-static int open_database(const char *path, const char *memory_name, weir_reader **opened, weir_error *error)
+int weir__reader_open_database(const char *path, const char *memory_name, weir_reader **opened, weir_error *error)
 {
     weir_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
@@ -74,17 +72,7 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
     if (!path || !opened)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *opened = NULL;
-    return open_database(path, "", opened, error);
-}
-
-int weir_reader_open_writer(weir_sqlite_writer *writer, weir_reader **opened, weir_error *error)
-{
-    if (!writer || !opened)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    *opened = NULL;
-    const char *path, *memory_name = weir__writer_memory_name(writer, &path);
-    int status = weir_sqlite_flush(writer, error);
-    return status == WEIR_OK ? open_database(path, memory_name, opened, error) : status;
+    return weir__reader_open_database(path, "", opened, error);
 }
 
 void weir_reader_close(weir_reader *reader)

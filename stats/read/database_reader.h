@@ -18,7 +18,8 @@ struct weir_reader {
     int schema;   /* its version */
     int num_held; /* holds that have not been released */
     weir_window window;
-    bool joins_laps;                       /* rolls are laps; see rolled_laps.h */
+    bool joins_laps; /* rolls are laps; see rolled_laps.h */
+    bool skips_histograms;
     bool is_spdl;                          /* a database recorded by SPDL, which is read through views */
     char *sql;                             /* of the last selection, if it is kept; of SQLite */
     sqlite3_stmt *idle[WEIR_NUM_SUBJECTS]; /* reset; their texts take longer to parse than a short run to read */
@@ -44,5 +45,8 @@ WEIR_SIBLING_API int weir__check_written(FILE *out, const char *what, weir_error
 
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
 int weir__reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
+
+/* As weir_reader_open(). memory_name: of SQLite; "" = a file, at the path. */
+int weir__reader_open_database(const char *path, const char *memory_name, weir_reader **opened, weir_error *error);
 
 #endif

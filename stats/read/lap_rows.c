@@ -8,7 +8,7 @@ int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filte
     const weir_lap_table *table = &weir__lap_tables[subject];
     const bool is_rolled = group ? group->is_whole != NULL : reader->joins_laps;
     char *rolled = is_rolled ? weir__rolled_laps(subject, reader->joins_laps ? NULL : group->is_whole) : NULL;
-    char *columns = weir__lap_table_expressions(subject, group ? &group->keys : NULL);
+    char *columns = weir__lap_table_expressions(subject, group ? &group->keys : NULL, !reader->skips_histograms);
     char *all = columns ? sqlite3_mprintf("%s%s%s", columns, group ? ", " : "", group ? group->columns : "") : NULL;
     weir_sql_selection selection = {
         .kind = WEIR_ROWS_LAPS,
@@ -25,4 +25,10 @@ int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filte
     sqlite3_free(all);
     sqlite3_free(columns);
     return status;
+}
+
+void weir_reader_skip_histograms(weir_reader *reader, bool skip)
+{
+    if (reader)
+        reader->skips_histograms = skip;
 }

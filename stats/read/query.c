@@ -36,7 +36,8 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
     weir_lap_record *lap = &query->record.lap;
     weir_subject subject = subject_of(query->record.kind);
     weir__lap_read(subject, row, lap);
-    const char *damaged = weir__lap_read_histograms(subject, row, query->times, &lap->metrics);
+    const char *damaged =
+        query->reader->skips_histograms ? NULL : weir__lap_read_histograms(subject, row, query->times, &lap->metrics);
     if (damaged)
         return weir_error_set(error, WEIR_EDATA, 0, "database %s is damaged: row %lld of %s has no valid %s",
                               weir__path_for_message(query->reader->path).text, (long long)lap->id,
@@ -242,7 +243,7 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
         if (!strstr(sql, table_names[i].name))
             continue;
         columns[count] =
-            is_lap ? weir__lap_table_expressions(subject_of(kind), NULL) : weir__record_expressions(kind);
+            is_lap ? weir__lap_table_expressions(subject_of(kind), NULL, true) : weir__record_expressions(kind);
         tables[count] = selections[is_lap ? WEIR_RECORD_TASK : kind];
         tables[count].name = table_names[i].name;
         rolled[count] = is_lap && reader->joins_laps ? weir__rolled_laps(subject_of(kind), NULL) : NULL;

@@ -112,7 +112,8 @@ static char *copy_statement(weir_subject subject)
 static char *sums_statement(weir_subject subject)
 {
     const weir_lap_table *table = &weir__lap_tables[subject];
-    char *columns = weir__lap_table_expressions(subject, &keys), *laps = sqlite3_mprintf(LAPS_TO_ADD, table->rolls);
+    char *columns = weir__lap_table_expressions(subject, &keys, true),
+         *laps = sqlite3_mprintf(LAPS_TO_ADD, table->rolls);
     char *text =
         columns && laps
             ? sqlite3_mprintf("SELECT %s" MORE_COLUMNS " FROM %s t WHERE %s GROUP BY t.name, t.mode, t.phase%s",

@@ -7,22 +7,36 @@
 #include "stats/schema/measures.h"
 #include "stats/schema/record_tables.h"
 
+/* A level of time is in seconds, too: "items s". */
+static bool is_level_of_time(const weir_metric *metric)
+{
+    size_t length = strlen(metric->unit);
+    return length > 2 && strcmp(metric->unit + length - 2, " s") == 0;
+}
+
+static int64_t whole_number(const weir_metric *metric, sqlite3_stmt *row, int column)
+{
+    return metric->unit[0] == 's' && !metric->unit[1] ? weir__column_ns(row, column)
+                                                      : sqlite3_column_int64(row, column);
+}
+
 /* Sets the metric's field from a column; NULL = not known, or none. */
 static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column, void *metrics)
 {
     char *at = (char *)metrics + metric->offset;
-    size_t length = strlen(metric->unit);
-    bool is_time = strcmp(metric->unit, "s") == 0, is_null = sqlite3_column_type(row, column) == SQLITE_NULL;
-    bool is_level_of_time = length > 2 && strcmp(metric->unit + length - 2, " s") == 0;
-    int64_t whole = is_time ? weir__column_ns(row, column) : sqlite3_column_int64(row, column);
+    const bool is_null = metric->kind != WEIR_METRIC_HISTOGRAM && sqlite3_column_type(row, column) == SQLITE_NULL;
+    int64_t count;
     switch (metric->kind) {
-    case WEIR_METRIC_COUNT: *(uint64_t *)(void *)at = (uint64_t)(whole > 0 ? whole : 0); break;
-    case WEIR_METRIC_SUM: *(int64_t *)(void *)at = is_null ? -1 : whole; break;
-    case WEIR_METRIC_MIN: *(int64_t *)(void *)at = is_null ? INT64_MAX : whole; break;
-    case WEIR_METRIC_MAX: *(int64_t *)(void *)at = is_null ? -1 : whole; break;
+    case WEIR_METRIC_COUNT:
+        count = is_null ? 0 : whole_number(metric, row, column);
+        *(uint64_t *)(void *)at = (uint64_t)(count > 0 ? count : 0);
+        break;
+    case WEIR_METRIC_SUM: *(int64_t *)(void *)at = is_null ? -1 : whole_number(metric, row, column); break;
+    case WEIR_METRIC_MIN: *(int64_t *)(void *)at = is_null ? INT64_MAX : whole_number(metric, row, column); break;
+    case WEIR_METRIC_MAX: *(int64_t *)(void *)at = is_null ? -1 : whole_number(metric, row, column); break;
     case WEIR_METRIC_LEVEL:
         *(double *)(void *)at =
-            is_null ? (double)NAN : sqlite3_column_double(row, column) * (is_level_of_time ? 1e9 : 1);
+            is_null ? (double)NAN : sqlite3_column_double(row, column) * (is_level_of_time(metric) ? 1e9 : 1);
         break;
     case WEIR_METRIC_HISTOGRAM: *(const weir_histogram **)(void *)at = NULL; break;
     case WEIR_METRIC_LAST:

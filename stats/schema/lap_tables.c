@@ -165,7 +165,7 @@ static void put_percentile_columns(sqlite3_str *sql, weir_subject subject, const
     }
 }
 
-char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *keys)
+char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *keys, bool with_histograms)
 {
     const char *own = weir__lap_tables[subject].own;
     const weir_metric_table *metrics = weir_subject_metrics(subject);
@@ -191,6 +191,9 @@ char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *key
         sqlite3_str_appendall(sql, ", NULL");
     put_percentile_columns(sql, subject, keys);
     for (size_t i = 0; i < metrics->num_metrics; i++)
-        put_expression(sql, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
+        if (metrics->metrics[i].kind == WEIR_METRIC_HISTOGRAM && !with_histograms)
+            sqlite3_str_appendall(sql, ", NULL");
+        else
+            put_expression(sql, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
     return sqlite3_str_finish(sql);
 }

@@ -64,10 +64,11 @@ typedef struct weir_lap_keys {
 
 /*
  * The expressions that read a lap of a table named t, or, with keys, the sum of a group of laps: the kinds of the
- * metrics (weir/metrics.h) say how. Sums have the number of laps as WEIR_LAP_JOINED. Free with sqlite3_free(). NULL = out of
+ * metrics (weir/metrics.h) say how. Sums have the number of laps as WEIR_LAP_JOINED. Without
+ * histograms their columns are NULL. Free with sqlite3_free(). NULL = out of
  * memory.
  */
-char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *keys);
+char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *keys, bool with_histograms);
 
 /* The columns that a table of this subject must have, in the order of the table; NULL ends the list. */
 enum { WEIR_MAX_COLUMNS = 64 };

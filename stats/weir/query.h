@@ -221,6 +221,12 @@ static inline int weir_reader_set_window(weir_reader *reader, const weir_window 
     return weir_reader_set_window_sized(reader, window, sizeof *window, error);
 }
 
+/*
+ * Laps and sums that are read from now on are without histograms, or with them again: percentiles are not known then. Reading
+ * many laps takes less time without. NULL is fine.
+ */
+WEIR_API void weir_reader_skip_histograms(weir_reader *reader, bool skip);
+
 /* -- records -- */
 
 typedef enum weir_record_kind {

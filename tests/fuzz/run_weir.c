@@ -44,7 +44,7 @@ void run_weir_init(void)
     const char *parent = getenv("WEIR_FUZZ_DIR");
     snprintf(folder, sizeof folder, "%s/weir-fuzz-XXXXXX", parent ? parent : "/tmp");
     require(mkdtemp(folder) && chdir(folder) == 0);
-    setenv("PATH", "/nonexistent", 1); /* no gnuplot */
+    setenv("PATH", "/nonexistent", 1); /* no other program */
     for (size_t i = 0; tool_commands[i]; i++)
         if (tool_commands[i]->make)
             tool_commands[i]->make(); /* once: it stays */

@@ -255,7 +255,7 @@ def numpy():
 
 
 def pillow():
-    """weir frames and weir plot: the pictures are whole, and the frames are those of the array."""
+    """weir frames: the pictures are whole, and the frames are those of the array."""
     import numpy as np
     from PIL import Image
     frames = np.load(FOLDER / "frames.npy", allow_pickle=False)
@@ -263,13 +263,19 @@ def pillow():
         with Image.open(FOLDER / f"frame-{number}.png") as picture:
             same("mode", picture.mode, "RGB")
             assert (np.asarray(picture) == frames[number]).all(), f"frame-{number}.png"
-    if (FOLDER / "plot.png").exists():
-        with Image.open(FOLDER / "plot.png") as picture:
-            picture.load()
+
+
+def xml_parser():
+    """weir plot: the picture is well-formed XML, of SVG's namespace, with sizes and titles."""
+    import xml.etree.ElementTree as tree
+    root = tree.parse(FOLDER / "plot.svg").getroot()
+    same("root", root.tag, "{http://www.w3.org/2000/svg}svg")
+    same("x and y", root.get("viewBox").split()[:2], ["0", "0"])
+    assert any(title.text.startswith("0:") for title in root.iter("{http://www.w3.org/2000/svg}title")), "no curve has a title"
 
 
 READERS = [promtool, prometheus_client, tensorboard, csv_module, strict_json, trace_format, sqlite_module, pandas, duckdb, duckdb_sqlite, numpy,
-           pillow]
+           pillow, xml_parser]
 
 
 def main():

@@ -12,7 +12,8 @@
 #include "tools/cli/memory.h"
 #include "tools/cli/output_file.h"
 #include "tools/commands/command_table.h"
-#include "tools/view/gnuplot_process.h"
+#include "tools/picture/inks.h"
+#include "tools/picture/run_picture.h"
 #include "tools/view/metric_table.h"
 #include "tools/view/record_table.h"
 
@@ -32,27 +33,27 @@ static const option_row rows[] = {
     { 0 },
 };
 
+/* What inks_write_page_style() does not have. Of the two widths of a picture, one is shown. */
 static const char style[] =
-    ":root{color-scheme:light dark;--text:#1d1d1f;--back:#fff;--line:#ddd;--soft:#f5f5f5;--warn:#d55e00}"
-    "@media(prefers-color-scheme:dark){:root{--text:#e6e6e6;--back:#16181c;--line:#3a3d44;--soft:#22252b;--warn:#"
-    "ff9a52}"
-    "svg{filter:invert(.91) hue-rotate(180deg)}}"
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:1152px;padding:0 1em;color:var(--text);"
-    "background:var(--back)}"
-    "h1{font-size:1.6em}h2{font-size:1.2em;margin-top:2em;border-bottom:1px solid var(--line)}"
+    "h1{font-size:1.5em;overflow-wrap:anywhere}h2{font-size:1.15em;margin:1.6em 0 .5em;border-bottom:1px solid "
+    "var(--line)}"
+    "details{margin:.4em 0}summary{cursor:pointer}summary h2{display:inline-block;margin:.2em 0;border:0}"
     "table{border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums;margin-bottom:1em;"
     "display:block;overflow-x:auto}"
     "th,td{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
     "vertical-align:top}"
     ".words{text-align:left;white-space:normal;overflow-wrap:anywhere}td.words{min-width:8em}"
-    "th.words,td.words:first-child{overflow-wrap:normal;min-width:0}svg{max-width:"
-    "100%;height:auto}"
+    "th.words,td.words:first-child{overflow-wrap:normal;min-width:0}"
     "pre{background:var(--soft);padding:1em;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85em}"
-    ".lead{font-size:1.1em}.about{color:#888}"
+    ".lead{font-size:1.05em;overflow-wrap:anywhere}.for-phone{display:none}"
+    ".panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(340px,100%),1fr));gap:.6em}"
+    ".names span{margin-right:1em;font-size:.85em;overflow-wrap:anywhere}"
+    "@media(max-width:700px){.for-screen{display:none}.for-phone{display:block}body{padding:0 .3em}pre{padding:.5em}}"
     ".flow{display:flex;flex-wrap:wrap;align-items:center}.flow>div+div::before{content:'';padding:0 .6em}"
     ".flow>.next::before{content:'\\2192'}"
     ".flow>div{display:flex;align-items:center}.flow p{background:var(--soft);border:1px solid var(--line);"
-    "border-radius:6px;padding:.3em .8em;margin:.2em}.flow .limit{border:3px solid var(--warn)}";
+    "border-radius:6px;padding:.3em .8em;margin:.2em;overflow-wrap:anywhere}.flow .limit{border:3px solid "
+    "var(--warn)}";
 
 /* -- pieces */
 
@@ -68,20 +69,47 @@ static void put_paragraph(FILE *out, const char *class, const char *text)
     fputs("</p>\n", out);
 }
 
-/* Writes it into the page. A page without pictures is complete only where gnuplot is not installed. */
-static int put_picture(FILE *out, bool is_overview, const series_set *set, weir_error *error)
+/* What is there to look into, but not to read first: closed until it is opened. */
+static void begin_details(FILE *out, const char *heading)
 {
-    const drawing_plan plan = {
-        .medium = WEIR_OUTPUT_SVG, .title = "", .overview = is_overview, .details = !is_overview
-    };
-    char problem[200];
-    put_heading(out, is_overview ? "The run over time" : "Details over time");
-    if (gnuplot_run(&plan, set, out, problem, sizeof problem))
-        return WEIR_OK;
-    if (strcmp(problem, gnuplot_missing) != 0)
-        return weir_error_set(error, WEIR_EIO, 0, "%s", problem);
-    put_paragraph(out, "", problem);
-    return WEIR_OK;
+    fprintf(out, "<details><summary><h2>%s</h2></summary>\n", heading);
+}
+
+static void end_details(FILE *out)
+{
+    fputs("</details>\n", out);
+}
+
+/* Twice: as wide as a screen, and as a phone, where text keeps its size. */
+static void put_picture(FILE *out, const series_set *set)
+{
+    static const double widths[] = { PICTURE_WIDE, PICTURE_NARROW };
+    put_heading(out, "The run over time");
+    for (size_t i = 0; i < 2; i++) {
+        fprintf(out, "<div class=\"%s\">\n", i ? "for-phone" : "for-screen");
+        picture_write(out, &(picture_plan){ .title = "", .width = widths[i] }, set);
+        fputs("</div>\n", out);
+    }
+}
+
+/* The panels of each subject, in text of their own first: a subject without panels has no heading. */
+static void put_panels(FILE *out, const series_set *set)
+{
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        char *text = NULL;
+        size_t size;
+        FILE *memory = memory_file_open(&text, &size);
+        bool is_any = picture_write_panels(memory, set, subject);
+        memory_file_close(memory);
+        if (is_any) {
+            char *heading = memory_format("%s over time", metric_subject_title(subject));
+            begin_details(out, heading);
+            fwrite(text, 1, size, out);
+            end_details(out);
+            free(heading);
+        }
+        free(text);
+    }
 }
 
 /* -- tables */
@@ -91,7 +119,7 @@ static void put_metric_tables(FILE *out, const weir_totals *totals)
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         const weir_total_list *list = &totals->of[subject];
         if (list->count)
-            put_heading(out, metric_subject_title(subject));
+            begin_details(out, metric_subject_title(subject));
         for (size_t i = 0; i < list->count; i += METRIC_MAX_UPRIGHT) {
             const weir_total *shown[METRIC_MAX_UPRIGHT];
             const char *titles[METRIC_MAX_UPRIGHT];
@@ -102,6 +130,8 @@ static void put_metric_tables(FILE *out, const weir_totals *totals)
             }
             metric_put_upright(out, TABLE_HTML, shown, titles, count);
         }
+        if (list->count)
+            end_details(out);
     }
 }
 
@@ -181,30 +211,34 @@ static int put_pipeline(FILE *out, weir_reader *reader, int64_t run_id, const we
 
 /* -- lists */
 
-static int put_lists(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+typedef struct list_part {
+    const char *table, *heading;
+    bool is_slowest, is_folded;
+} list_part;
+
+static const list_part slowest_items = { "items", "Slowest items", true, false };
+static const list_part other_lists[] = {
+    { "failures", "Failures (the slowest first)", true, false },
+    { "events", "Events", false, true },
+    { "stages", "Settings", false, true },
+};
+
+static int put_list(FILE *out, const list_part *part, weir_reader *reader, const weir_filter *filter,
+                    weir_error *error)
 {
-    static const struct {
-        const char *table, *heading;
-        bool is_slowest;
-    } lists[] = { { "items", "Slowest items", true },
-                  { "failures", "Failures (the slowest first)", true },
-                  { "events", "Events", false },
-                  { "stages", "Settings", false } };
-    weir_filter slowest = *filter, own = *filter;
-    int status = WEIR_OK;
-    slowest.longest_first = true;
-    slowest.limit = settings.top;
-    own.name = NULL;
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && status == WEIR_OK; i++) {
-        int which = record_table_find(lists[i].table);
-        const weir_filter *chosen = lists[i].is_slowest ? &slowest : &own;
-        bool found = false;
-        status = weir_reader_has(reader, record_table_kind(which), chosen, &found, error);
-        if (status != WEIR_OK || !found)
-            continue;
-        put_heading(out, lists[i].heading);
-        status = record_table(out, TABLE_HTML, which, reader, chosen, NULL, error);
-    }
+    weir_filter chosen = *filter;
+    int which = record_table_find(part->table);
+    bool found = false;
+    chosen.longest_first = part->is_slowest;
+    chosen.limit = part->is_slowest ? settings.top : 0;
+    chosen.name = part->is_slowest ? filter->name : NULL;
+    int status = weir_reader_has(reader, record_table_kind(which), &chosen, &found, error);
+    if (status != WEIR_OK || !found)
+        return status;
+    part->is_folded ? begin_details(out, part->heading) : put_heading(out, part->heading);
+    status = record_table(out, TABLE_HTML, which, reader, &chosen, NULL, error);
+    if (part->is_folded)
+        end_details(out);
     return status;
 }
 
@@ -235,6 +269,7 @@ static void put_facts(FILE *out, weir_reader *reader, const weir_run_record *run
         strftime(start, sizeof start, "%Y-%m-%d %H:%M:%S %Z", &local);
     if (run->has_ended)
         weir__text_format_time(duration, (double)(run->ended_unix_ns - run->started_unix_ns) / 1e9);
+    begin_details(out, "About this run");
     fputs("<table>\n", out);
     put_fact(out, "Start", start);
     put_fact(out, "Duration", duration);
@@ -248,6 +283,7 @@ static void put_facts(FILE *out, weir_reader *reader, const weir_run_record *run
                        "SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id", NULL,
                        put_folder, out, NULL);
     fputs("</table>\n", out);
+    end_details(out);
 }
 
 static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record *run, const weir_totals *totals,
@@ -258,7 +294,9 @@ static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record 
           "<meta name=\"viewport\" content=\"width=device-width\"><title>",
           out);
     html_text(out, weir_reader_path(reader));
-    fprintf(out, "</title><style>%s</style></head><body>\n<h1>Run %" PRId64 " of ", style, run->run_id);
+    fputs("</title><style>", out);
+    inks_write_page_style(out);
+    fprintf(out, "%s</style></head><body>\n<h1>Run %" PRId64 " of ", style, run->run_id);
     html_text(out, weir_reader_path(reader));
     fputs("</h1>\n", out);
     const weir_total *sink = weir_totals_sink_queue(totals);
@@ -275,22 +313,25 @@ static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record 
     put_facts(out, reader, run);
 }
 
-/* The evidence and the advice. */
+/* The evidence and the advice, in lines for a screen and for a phone. */
 static void put_verdict(FILE *out, const weir_verdict *verdict)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *memory = memory_file_open(&text, &size);
-    weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, memory);
-    memory_file_close(memory);
+    static const size_t widths[] = { 0, 46 };
     put_heading(out, "What limits it");
-    fputs("<pre>", out);
-    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-        html_text(out, line);
-        fputs(rest ? "\n" : "", out);
+    for (size_t i = 0; i < 2; i++) {
+        char *text = NULL;
+        size_t size;
+        FILE *memory = memory_file_open(&text, &size);
+        weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, widths[i], memory);
+        memory_file_close(memory);
+        fprintf(out, "<pre class=\"for-%s\">", i ? "phone" : "screen");
+        for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+            html_text(out, line);
+            fputs(rest ? "\n" : "", out);
+        }
+        fputs("</pre>\n", out);
+        free(text);
     }
-    fputs("</pre>\n", out);
-    free(text);
 }
 
 /* First what answers the question, then the details. */
@@ -304,16 +345,17 @@ static int write_parts(FILE *out, weir_reader *reader, const weir_filter *filter
         return status;
     int64_t run_id = run.run_id;
     put_page_head(out, reader, &run, totals, verdict);
-    status = put_picture(out, true, set, error);
-    if (status == WEIR_OK)
-        status = put_pipeline(out, reader, run_id, totals, verdict, error);
+    put_picture(out, set);
+    status = put_list(out, &slowest_items, reader, filter, error);
     if (status == WEIR_OK) {
         put_verdict(out, verdict);
-        put_metric_tables(out, totals);
-        status = put_picture(out, false, set, error);
+        status = put_pipeline(out, reader, run_id, totals, verdict, error);
     }
-    if (status == WEIR_OK)
-        status = put_lists(out, reader, filter, error);
+    for (size_t i = 0; i < sizeof other_lists / sizeof other_lists[0] && status == WEIR_OK; i++)
+        status = put_list(out, &other_lists[i], reader, filter, error);
+    put_metric_tables(out, totals);
+    put_panels(out, set);
+    fprintf(out, "<script>%s</script>\n", inks_script);
     fputs("</body></html>\n", out);
     return status;
 }
@@ -328,7 +370,7 @@ static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter,
         return status;
     status = weir_verdict_explain(reader, filter, &verdict, error);
     if (status == WEIR_OK)
-        status = series_read(reader, filter, &set, error);
+        status = series_read(reader, filter, true, &set, error);
     if (status == WEIR_OK)
         status = write_parts(out, reader, filter, &totals, verdict, &set, error);
     series_free(&set);
@@ -368,12 +410,13 @@ const tool_command tool_report = {
     .max_words = 1,
     .summary = "write a run as one HTML file",
     .help =
-        "Writes a page with everything about a run: the picture of weir plot that shows what it did and what limited "
-        "it, the pipeline, what would help, the metrics of stages, queues, sources and "
-        "thread pools, plots, the slowest items, failures, events, settings and the machine. It is "
-        "one file that opens in any browser, light or dark, without a network.\n\n"
-        "gnuplot draws the plots and must be installed (Debian and Ubuntu: gnuplot-nox); without it the page "
-        "says so in their place.",
+        "Writes a page with everything about a run: the picture of weir plot, which shows what it did and what "
+        "limited "
+        "it; the slowest items; what would help; the pipeline and failures. Events, settings, the metrics of stages, "
+        "queues, sources and thread pools, and the panels of weir plot --all are folded: a click opens them. "
+        "Pictures "
+        "show the values at the pointer.\n\n"
+        "It is one file that opens in any browser, light or dark, on a screen or a phone, without a network.",
     .examples = "weir report\n"
                 "weir report --run 3 --since +1m -o run.html\n",
     .shared = TOOL_DB | TOOL_FILTER,

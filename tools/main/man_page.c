@@ -156,7 +156,7 @@ static void put_overview(void)
     put_exit_statuses();
     puts(".SH FILES");
     put_paragraphs(tool_files);
-    puts(".SH SEE ALSO\n.BR sqlite3 (1),\n.BR gnuplot (1),\n.BR promtool (1),\n.BR weir\\-bench (1)");
+    puts(".SH SEE ALSO\n.BR sqlite3 (1),\n.BR promtool (1),\n.BR weir\\-bench (1)");
 }
 
 void tool_print_manual(const tool_command *command)

@@ -18,9 +18,8 @@ const option_row decoder_rows[] = {
               "MPEG-1 to -4; not H.264, HEVC, VP9, AV1)" },
     { ROW("decode-threads", threads, option_count8), .excludes = "audio images", .argument = "N",
       .max = WEIR_MAX_DECODER_THREADS,
-      .help = "threads that decode each file (default 1): for one long file at a time; for many files, --concurrency "
-              "needs "
-              "less work" },
+      .help = "threads that decode and scale each file (default 1): for one long file at a time; for many files, "
+              "--concurrency needs less work" },
     { ROW("max-pixels", max_pixels, option_count), .excludes = "audio", .argument = "N",
       .help = "fail if the file's pictures have more than N pixels (default 67108864)" },
     { ROW("max-decoder-bytes", max_decoder_bytes, option_bytes), .argument = "SIZE",

@@ -67,7 +67,7 @@ typedef struct record_settings {
     const char *job;         /* of the launcher; NULL = none */
     int64_t wait_ns;         /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
-    bool stacks; /* sample the functions */
+    bool stacks;                               /* sample the functions */
     const char *resume_path;                   /* skip the files that are recorded here; NULL = none */
     bool retry_failed;                         /* with resume_path: files that failed are not skipped */
     bool dry_run;                              /* print the files instead of decoding them */

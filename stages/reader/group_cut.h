@@ -1,0 +1,30 @@
+/*
+ * Where a stream may be cut into groups that are decoded apart: what is decoded from a cut on is, byte by byte and in the same order,
+ * what one decoder gives that has decoded everything before it. Internal. Pure: no file; one thread at a time for each.
+ *
+ * A cut is before a packet that is closed (bitstream.h), is shown after all packets before it, and brings the parameter sets along
+ * if the stream had any so far. There is no cut after a packet that changes the decoder's settings by side data.
+ */
+#ifndef STAGES_READER_GROUP_CUT_H
+#define STAGES_READER_GROUP_CUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libavcodec/avcodec.h>
+
+/* All-zero is before the first packet. */
+typedef struct weir_group_cut {
+    uint64_t num_packets;
+    int64_t last_pts;    /* the highest so far */
+    int64_t earlier_pts; /* the highest before the group */
+    bool has_earlier;    /* it is not the first group */
+    bool has_parameters; /* packets had parameter sets */
+    bool is_over;        /* there is no further cut */
+    bool is_wrong;       /* a packet is shown before the end of the group before: an earlier cut was wrong */
+} weir_group_cut;
+
+/* The next packet, in the order of decoding. Does it begin a group? */
+bool weir__group_cut_add(weir_group_cut *cut, const AVCodecParameters *codec, const AVPacket *packet);
+
+#endif
