@@ -534,7 +534,7 @@ TEST_CASE(a_shorter_run_is_judged_by_its_laps)
 
 /* ---- old laps ----------------------------------------------------------------------------------------------------- */
 
-static void record_kept(const char *path, int64_t keep_ns)
+static random_run *begin_kept(const char *path, int64_t keep_ns)
 {
     random_run *run = calloc(1, sizeof *run);
     assert_non_null(run);
@@ -543,6 +543,12 @@ static void record_kept(const char *path, int64_t keep_ns)
     run->writer = open_writer(path, &(weir_sqlite_options){ .keep_ns = keep_ns, .node_id = "node" });
     weir_observer observer = weir_sqlite_observer(run->writer);
     observer.run_start(observer.self, &(weir_run_info){ .start_unix_ns = NS(1000), .threads = 1 });
+    return run;
+}
+
+static void record_kept(const char *path, int64_t keep_ns)
+{
+    random_run *run = begin_kept(path, keep_ns);
     observe_laps(run, 500);
     end_run(run, false);
 }
@@ -570,6 +576,40 @@ TEST_CASE(old_laps_are_joined_and_the_totals_stay)
     execute(thinned, "DELETE FROM roll"); /* the laps alone */
     assert_true(is_near(query_real(thinned, "SELECT total(num_tasks) FROM stage_runs"),
                         query_real(kept, "SELECT total(num_tasks) FROM stage_runs")));
+}
+
+static void assert_same_rolls(const char *path, const char *sql, const char *wanted)
+{
+    char *found = query_text(path, sql);
+    assert_string_equal(found, wanted);
+    free(found);
+}
+
+/* Their entries come in turn, and are written in the same transactions. */
+TEST_CASE(writers_of_one_file_have_rolls_and_old_laps_of_their_own)
+{
+#define ROLLS_OF(run) \
+    "SELECT group_concat(roll || ':' || num_laps || ':' || num_tasks) FROM (SELECT * FROM task_rolls WHERE run_id " \
+    "= " run " ORDER BY roll, name)"
+    const char *alone = in_folder("alone.db"), *shared = in_folder("shared.db");
+    record_kept(alone, 0);
+    random_run *thinned = begin_kept(shared, WEIR_SECOND), *kept = begin_kept(shared, 0);
+    for (int i = 0; i < 50; i++) {
+        observe_laps(thinned, 10);
+        observe_laps(kept, 10);
+        if (i % 7 == 0)
+            assert_int_equal(weir_sqlite_flush(i % 2 ? kept->writer : thinned->writer, NULL), WEIR_OK);
+    }
+    end_run(thinned, false);
+    end_run(kept, false);
+    char *wanted = query_text(alone, ROLLS_OF("1"));
+    assert_same_rolls(shared, ROLLS_OF("1"), wanted);
+    assert_same_rolls(shared, ROLLS_OF("2"), wanted);
+    free(wanted);
+    int64_t num_rolls = query_int(alone, "SELECT count(*) FROM roll");
+    assert_int_equal(query_int(shared, "SELECT count(*) FROM task_stats WHERE run_id = 1"), num_rolls);
+    assert_int_equal(query_int(shared, "SELECT count(*) FROM task_stats WHERE run_id = 2"), 500);
+#undef ROLLS_OF
 }
 
 TEST_CASE(young_laps_are_kept)
