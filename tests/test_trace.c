@@ -449,7 +449,7 @@ TEST_CASE(a_file_is_strict_json_and_says_what_became_of_each_item)
     assert_int_equal(count_in(path, "\"task\":\"! failed\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"step\""), 5);
     assert_true(count_in(path, "\"name\":\"0:1:odd[3] #2\"") == 1);
-    assert_int_equal(count_in(path, "\"name\":\"consumer waits\""), 1); /* its track */
+    assert_int_equal(count_in(path, "\"name\":\"consumer waits\""), 1);       /* its track */
     assert_true(count_in(path, "\"cat\":\"wait_in\",\"name\":\"idle\"") > 0); /* a source waits for no input */
     free(path);
     remove_folder(folder);

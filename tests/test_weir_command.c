@@ -579,8 +579,9 @@ TEST_CASE(slowest_sorts_items_by_where_their_time_went)
 /* The slots of the recorded stage are busy for 60 % of the time, which limits nothing clearly. */
 static void keep_slots_busy(const char *name)
 {
-    execute(in_folder(name),
-            "DELETE FROM roll; UPDATE task_stats SET busy_time = 1.5 * busy_time, wait_in_time = 0, wait_out_time = 0");
+    execute(
+        in_folder(name),
+        "DELETE FROM roll; UPDATE task_stats SET busy_time = 1.5 * busy_time, wait_in_time = 0, wait_out_time = 0");
 }
 
 TEST_CASE(explain_says_what_limits_and_what_would_help)
@@ -1849,9 +1850,10 @@ TEST_CASE(wrong_options_are_refused_with_their_name)
 
 TEST_CASE(names_with_quotes_and_newlines_stay_in_their_place)
 {
-    execute(in_folder("job.db"),
-            "DELETE FROM roll; UPDATE task_stats SET name = '0:1:it''s \"a\",' || char(10) || 'b' || char(27) || '[10]';"
-            "UPDATE run SET node_id = x'ff22', command = 'a' || char(10) || '\"b\"'");
+    execute(
+        in_folder("job.db"),
+        "DELETE FROM roll; UPDATE task_stats SET name = '0:1:it''s \"a\",' || char(10) || 'b' || char(27) || '[10]';"
+        "UPDATE run SET node_id = x'ff22', command = 'a' || char(10) || '\"b\"'");
     static const char *const lines[] = { "query job.db --by run,node", "query job.db", "query job.db --list runs",
                                          "compare job.db job.db", "slowest job.db" };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
