@@ -275,7 +275,8 @@ static void draw_question(random_run *run, uint64_t num_runs, weir_filter *filte
         filter->start_unix_ns = NS(1000) + (int64_t)below(run, 500) * WEIR_SECOND;
     if (chance(run, 2))
         filter->end_unix_ns = NS(1100) + (int64_t)below(run, 500) * WEIR_SECOND;
-    *grouping = (weir_grouping){ .by = (uint32_t)below(run, 2048) & (uint32_t)below(run, 2048),
+    const uint32_t few = (uint32_t)below(run, 2048); /* each key in one question of four */
+    *grouping = (weir_grouping){ .by = (uint32_t)below(run, 2048) & few,
                                  .bin_ns = (int64_t)(1 + below(run, 300)) * WEIR_SECOND };
     if (!chance(run, 4)) /* most questions are for rolls */
         grouping->by = (uint32_t)below(run, 2048) & (WEIR_BY_NAME | WEIR_BY_RUN | WEIR_BY_NODE | WEIR_BY_PHASE |

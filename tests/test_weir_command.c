@@ -1267,8 +1267,8 @@ static bool is_well_formed(const char *xml)
     const char *at = strchr(xml, '\n') + 1; /* behind <?xml …?> */
     for (; *at; at++) {
         char name[20] = "";
-        if (*at == '&' && strncmp(at, "&lt;", 4) && strncmp(at, "&gt;", 4) && strncmp(at, "&amp;", 5) &&
-            strncmp(at, "&quot;", 6))
+        if (*at == '&' && strncmp(at, "&lt;", 4) != 0 && strncmp(at, "&gt;", 4) != 0 &&
+            strncmp(at, "&amp;", 5) != 0 && strncmp(at, "&quot;", 6) != 0)
             return false;
         if (*at != '<')
             continue;

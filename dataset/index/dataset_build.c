@@ -274,9 +274,9 @@ static int build_anywhere(const char *path, weir_dataset_memory **memory, const 
     if (result)
         *result = self.progress;
     free_build(&self);
-    if (self.memory && rc != WEIR_OK)
+    if (rc != WEIR_OK)
         weir_dataset_memory_free(self.memory);
-    else if (self.memory)
+    else if (memory)
         *memory = self.memory;
     return rc;
 }

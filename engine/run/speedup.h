@@ -32,8 +32,9 @@ weir__credit weir__speedup_begin_on(const weir_pipeline *pipeline, const weir_no
 /* At the beginning of a step of `node`, or of an absence (the sink). */
 static inline weir__credit weir__speedup_begin(const weir_pipeline *pipeline, const weir_node *node)
 {
+    const weir__credit none = { .held_ns = -1 };
     bool is_off = !atomic_load_explicit(&pipeline->sped_node, memory_order_relaxed);
-    return is_off ? (weir__credit){ .held_ns = -1 } : weir__speedup_begin_on(pipeline, node);
+    return is_off ? none : weir__speedup_begin_on(pipeline, node);
 }
 
 /* At its end, without the lock. Sleeps what is owed, unless *stops (NULL = never). */

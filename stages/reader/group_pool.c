@@ -6,7 +6,8 @@
  * - The groups are in the order of the file. Only the first one's pictures are taken, and only the last one gets packets.
  * - Groups are taken in their order, so the first one has a worker as soon as there is any.
  * - The worker of the first group waits for nothing but its packets, which the caller reads whenever it waits; and for room only while
- *   a picture of that group is there to be taken. So caller and workers never wait for each other.
+ *   a picture of that group is there to be taken, or the caller has one, which it gives back before it waits. So caller and workers
+ *   never wait for each other.
  * - waiting_bytes <= max_bytes, except for one picture: what one thread decodes at once.
  * - A worker does not change anything of the file, the decoder or the stream: it reads the stream's rotation, and its frames go to the
  *   decoder's account of memory, which is atomic.
@@ -72,11 +73,11 @@ struct weir_group_pool {
 
     /* the caller's thread */
     weir_group_cut cut;
-    size_t num_cached; /* packets of the file's cache that were taken */
-    bool is_read;      /* all packets */
-    bool has_delay;    /* a group has ended */
-    int delay;         /* of the decoder, at the end of it */
-    waiting_picture *current;
+    size_t num_cached;        /* packets of the file's cache that were taken */
+    bool is_read;             /* all packets */
+    bool has_delay;           /* a group has ended */
+    int delay;                /* of the decoder, at the end of it */
+    waiting_picture *current; /* changed with lock */
 
     pthread_mutex_t lock;
     /* guarded by lock */
@@ -197,7 +198,7 @@ static bool take_room(weir_group_pool *pool, const group *of, size_t num_bytes, 
 {
     pthread_mutex_lock(&pool->lock);
     while (!pool->is_stopped && pool->waiting_bytes + num_bytes > pool->max_bytes &&
-           (pool->first != of || of->pictures))
+           (pool->first != of || of->pictures || pool->current))
         pthread_cond_wait(&pool->has_work, &pool->lock);
     bool is_taken = !pool->is_stopped;
     if (is_taken) {
@@ -630,9 +631,9 @@ static void drop_current(weir_group_pool *pool)
     waiting_picture *old = pool->current;
     if (!old)
         return;
-    pool->current = NULL;
     av_frame_unref(old->facts);
     pthread_mutex_lock(&pool->lock);
+    pool->current = NULL;
     pool->waiting_bytes -= old->num_bytes;
     old->next = pool->spare;
     pool->spare = old;

@@ -49,10 +49,14 @@ static bool grow_places(weir_stack_tree *tree, weir_stack_places *places, size_t
     return true;
 }
 
+static uint32_t fold(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
 static uint32_t hash_of(const void *key, size_t size)
 {
-    uint64_t hash = weir__hash(WEIR__HASH_START, key, size);
-    return (uint32_t)(hash ^ hash >> 32);
+    return fold(weir__hash(WEIR__HASH_START, key, size));
 }
 
 /* ---- texts --------------------------------------------------------------------------------------------------------- */
@@ -135,8 +139,9 @@ uint32_t weir__stack_call(weir_stack_tree *tree, uint32_t caller, uint32_t text)
 
 static uint32_t hash_of_count(const weir_stack_count *count)
 {
-    const uint64_t key[] = { count->lap_id, (uint64_t)count->name << 32 | count->stack };
-    return hash_of(key, sizeof key);
+    uint64_t hash = weir__hash(WEIR__HASH_START, &count->lap_id, sizeof count->lap_id);
+    hash = weir__hash(hash, &count->name, sizeof count->name);
+    return fold(weir__hash(hash, &count->stack, sizeof count->stack));
 }
 
 static bool is_same_count(const weir_stack_tree *tree, uint32_t number, const void *key)
