@@ -210,7 +210,7 @@ void weir__ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label, const char 
     log->num_lines = 0;
     log->num_errors = 0;
     log->too_wide = log->too_high = 0;
-    log->is_cut = false;
+    log->is_cut = log->is_quiet = false;
     log->first_error[0] = '\0';
     log->validator[0] = '\0';
     log->line_bytes = 0;

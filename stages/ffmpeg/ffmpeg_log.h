@@ -19,7 +19,7 @@ enum { WEIR_VALIDATOR_BYTES = 200 };
  */
 typedef struct weir_ffmpeg_log {
     const char *label, *address;
-    bool is_quiet; /* lines are counted, and not passed on; weir__ffmpeg_log_begin() does not reset it */
+    bool is_quiet; /* set after weir__ffmpeg_log_begin(): lines are counted, and not passed on */
     unsigned num_lines;
     unsigned num_errors; /* lines of FFmpeg's level error */
     uint64_t

@@ -21,7 +21,7 @@ static bool is_single(const AVFilterInOut *ends)
 
 int weir__filter_check(const char *description, weir_error *error)
 {
-    weir_ffmpeg_log log;
+    weir_ffmpeg_log log = { .label = NULL };
     AVFilterInOut *inputs = NULL;
     AVFilterInOut *outputs = NULL;
     AVFilterGraph *graph = avfilter_graph_alloc();

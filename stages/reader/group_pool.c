@@ -351,6 +351,7 @@ static void *run_worker(void *opaque)
     const char *path = self->pool->file->path;
     group *taken;
     weir__ffmpeg_log_begin(&self->log, path, path);
+    self->log.is_quiet = true;
     while ((taken = take_group(self->pool)) && decode_group(self, taken))
         continue;
     weir__ffmpeg_log_end();
@@ -365,7 +366,7 @@ static void *run_worker(void *opaque)
 static void start_worker(weir_group_pool *pool, worker *started)
 {
     sigset_t all, before;
-    *started = (worker){ .pool = pool, .log.is_quiet = true };
+    *started = (worker){ .pool = pool };
     started->codec = weir__decoder_another_codec(pool->file->decoder, NULL);
     started->frame = av_frame_alloc();
     if (!started->codec || !started->frame)
