@@ -165,8 +165,9 @@ static void begin_run(made_run *run, int64_t start_unix_ns)
     run->num_nodes = run->settings->stages + 2;
     for (uint32_t i = 0; i < run->num_nodes; i++) {
         const char *kind = i == 0 ? "source" : i + 1 == run->num_nodes ? "sink" : "stage";
-        snprintf(run->names[i], NAME_BYTES, "0:%" PRIu32 ":%s", i, i == 0 ? "src" : kind);
-        snprintf(run->queues[i], sizeof run->queues[i], "%s_queue", run->names[i]);
+        const char *name = i == 0 ? "src" : kind;
+        snprintf(run->names[i], sizeof run->names[i], "0:%" PRIu32 ":%s", i, name);
+        snprintf(run->queues[i], sizeof run->queues[i], "0:%" PRIu32 ":%s_queue", i, name);
         stages[i] = (weir_stage_info){ .name = run->names[i],
                                        .queue_name = run->queues[i],
                                        .kind = kind,
