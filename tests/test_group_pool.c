@@ -110,14 +110,13 @@ static void take_chunks(opened *file, outcome *taken)
 /* FFmpeg's own threads are not compiled for ThreadSanitizer, which would report them. */
 static bool may_decode(const setting *how, bool has_pool)
 {
-#if defined __has_feature
-#if __has_feature(thread_sanitizer)
+#ifdef SANITIZED_THREADS
     return has_pool || how->threads <= 1;
-#endif
-#endif
+#else
     (void)how;
     (void)has_pool;
     return true;
+#endif
 }
 
 static void read_file(const char *path, const setting *how, outcome *taken)
