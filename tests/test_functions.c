@@ -422,7 +422,7 @@ TEST_CASE(functions_are_a_table_folded_or_a_flame_graph)
     assert_says(path, "--by function", "7 more samples were lost");
     assert_says(path, "--by function --folded",
                 "0:1:decode[10];run<int> 5\nmain;main;take;copy 3\nmain;main;take;take 2\n");
-    assert_says(path, "--by function --flame-graph", "<title>run&#60;int&#62;: 5 samples, 50.0 %</title>");
+    assert_says(path, "--by function --flame-graph", "<title>run&lt;int&gt;: 5 samples, 50.0 %</title>");
     assert_int_equal(samples_of(path, "--name decode", "run<int>"), 5);
     assert_int_equal(samples_of(path, "--name decode", "main"), 0);
     assert_int_equal(samples_of(path, "--until 2.5", "copy"), 3);

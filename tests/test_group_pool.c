@@ -569,8 +569,10 @@ TEST_CASE(threads_need_no_higher_limit)
     const char *path = make_clip("b_frames.mp4");
     if (!path)
         return;
+    num_pools = 0;
     for (uint64_t max_bytes = 1 << 17; max_bytes < 1 << 22; max_bytes += max_bytes / 4)
         check_setting(path, (setting){ .picture = { .width = 8, .height = 8 }, .max_decoder_bytes = max_bytes });
+    assert_true(num_pools > 0);
 }
 
 /* Work is told of on the caller's thread, once for each frame. */

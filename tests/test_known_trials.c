@@ -40,7 +40,7 @@ static known_stage *const *stages_of_test;
         (void)worker; \
         (void)task; \
         serve_task(stages_of_test[number]); \
-        weir_item_move(in, out); \
+        weir_item_move(out, in); \
         return WEIR_OK; \
     }
 
@@ -195,7 +195,7 @@ TEST_CASE(twice_the_slots_bring_twice_the_items_or_none)
 
 /* ---- intervals ---------------------------------------------------------------------------------------------------- */
 
-/* Whether so many of `all` are a share of it, but for chance: three standard errors. */
+/* `count` of `all` differ from this share by no more than chance explains: three standard errors. */
 static void assert_share(int count, int all, double share)
 {
     double error = 3 * sqrt(share * (1 - share) * all);

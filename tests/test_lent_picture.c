@@ -154,8 +154,8 @@ TEST_CASE(xyz_whose_rows_go_up_is_always_copied)
 
 /* ---- what a copy holds --------------------------------------------------------------------------------------------- */
 
-/* Row y of the copy has the bytes of `memory` from there on, and 0 for those before `first` and from `end` on; so has what is
-   seen behind the row. What is behind that is as it was. */
+/* Row y of the copy has the bytes of `memory` from there on, and 0 for those before `first` and from `end` on; so have the
+   bytes that are seen behind the row. The bytes behind these have not changed. */
 static void expect_row(int y, int at, int row_bytes, int first, int end, uint8_t before)
 {
     const uint8_t *row = copy->data[0] + (ptrdiff_t)y * copy->linesize[0];

@@ -612,7 +612,7 @@ TEST_CASE(frames_at_a_join_that_overlaps_are_all_there)
     assert_num_frames(joined, (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 1 }, 96);
 }
 
-/* What is before the edit list's start is decoded and not shown, also by decoders that FFmpeg's older versions let show it. */
+/* Frames in front of the edit list's start are decoded and not shown. Older versions of FFmpeg let some decoders show them. */
 TEST_CASE(frames_that_an_edit_list_hides_are_hidden)
 {
     static const char *const codecs[] = { "h264", "av1", "mjpeg", "vp9" };

@@ -1475,7 +1475,7 @@ TEST_CASE(plot_drops_no_name_of_an_event)
 {
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 30; i++) {
         char name[20];
         snprintf(name, sizeof name, "saved model %d", i);
         record_event(writer, 1005, name);
@@ -1484,7 +1484,7 @@ TEST_CASE(plot_drops_no_name_of_an_event)
         record_event(writer, 1005.5, "epoch");
     recording_end(writer, 1010);
     plot("");
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 30; i++) {
         char name[20];
         snprintf(name, sizeof name, "saved model %d", i);
         assert_has(out, name);

@@ -38,10 +38,10 @@ static const option_row rows[] = {
     { ROW("lap", lap_s, option_span), .argument = "S", .help = "length of a lap (default 1)" },
     { ROW("keep", keep_s, option_span), .argument = "S",
       .help = "how long single laps are kept (default: for ever)" },
-    { ROW("stages", stages, option_count), .argument = "N",
+    { ROW("stages", stages, option_count32), .argument = "N",
       .help = "stages beside the source and the sink (default 8)" },
-    { ROW("items", items, option_count), .argument = "N", .help = "items in a lap (default 100)" },
-    { ROW("runs", runs, option_count), .argument = "N", .help = "answers to each question (default 5)" },
+    { ROW("items", items, option_count32), .argument = "N", .help = "items in a lap (default 100)" },
+    { ROW("runs", runs, option_count32), .argument = "N", .help = "answers to each question (default 5)" },
     { 0 },
 };
 

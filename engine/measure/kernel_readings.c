@@ -8,14 +8,20 @@
 #include "engine/measure/thread_cpu.h"
 #include "engine/state/lock.h"
 
-/* Room for the threads that pools have got. Out of memory: they are read in the next lap. */
-static void find_new_threads(weir__kernel_readings *own, weir_pipeline *pipeline)
+uint32_t weir__count_threads(weir_pipeline *pipeline)
 {
     uint32_t num_threads = 0;
     weir__engine_lock(pipeline);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         num_threads += pipeline->pools[i]->num_made;
     weir__engine_unlock(pipeline);
+    return num_threads;
+}
+
+/* Room for the threads that pools have got. Out of memory: they are read in the next lap. */
+static void find_new_threads(weir__kernel_readings *own, weir_pipeline *pipeline)
+{
+    uint32_t num_threads = weir__count_threads(pipeline);
     if (num_threads <= own->num_threads)
         return;
     weir__thread_reading *readings = calloc(num_threads, sizeof *readings), *before = own->threads;

@@ -31,6 +31,9 @@ typedef struct weir__kernel_counts {
     weir_machine_reading now, counted;
 } weir__kernel_counts;
 
+/* The threads that the pools have made, surplus ones too. */
+uint32_t weir__count_threads(weir_pipeline *pipeline);
+
 /* Reads for the first time. WEIR_OK or WEIR_ENOMEM. */
 int weir__kernel_readings_init(weir__kernel_readings *own, weir_pipeline *pipeline);
 void weir__kernel_readings_destroy(weir__kernel_readings *own);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "engine/measure/kernel_readings.h"
 #include "engine/measure/wait_call.h"
 #include "engine/state/lock.h"
 
@@ -22,11 +23,7 @@ typedef struct weir__looked_at {
 /* Room for all threads of the pools. False = out of memory. */
 static bool make_room(weir__wait_looks *looks, weir_pipeline *pipeline)
 {
-    uint32_t num_threads = 0;
-    weir__engine_lock(pipeline);
-    for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        num_threads += pipeline->pools[i]->num_made;
-    weir__engine_unlock(pipeline);
+    uint32_t num_threads = weir__count_threads(pipeline);
     if (num_threads <= looks->num_threads)
         return true;
     weir__looked_at *threads = realloc(looks->threads, num_threads * sizeof *threads);

@@ -3,7 +3,7 @@
  *
  * A window's samples are those of the whole sound: it begins where the last one has ended, if that is near; else
  * after a seek, with some frames before it, until the decoder has forgotten that it began there; else at the start of
- * the stream. The samples of the last second are kept, because a resampler needs what is before its window, and
+ * the stream. The samples of the last second are kept, because a resampler needs samples in front of its window, and
  * windows may overlap.
  */
 #ifndef STAGES_AUDIO_SOUND_READER_H

@@ -52,7 +52,7 @@ typedef struct block {
     size_t used;
 } block;
 
-static void *take(block *from, size_t num_bytes)
+static void *take_bytes(block *from, size_t num_bytes)
 {
     enum { ALIGNMENT = alignof(max_align_t) };
     size_t at = from->used;
@@ -63,7 +63,7 @@ static void *take(block *from, size_t num_bytes)
 static const char *take_text(block *from, const char *text)
 {
     size_t num_bytes = strlen(text) + 1;
-    char *copy = take(from, num_bytes);
+    char *copy = take_bytes(from, num_bytes);
     return copy ? memcpy(copy, text, num_bytes) : NULL;
 }
 
@@ -77,11 +77,11 @@ typedef struct arrays {
 
 static arrays take_arrays(block *from, weir_column *column, size_t num_rows)
 {
-    arrays to = { .is_there = take(from, num_rows) };
+    arrays to = { .is_there = take_bytes(from, num_rows) };
     switch (column->kind) {
-    case WEIR_COLUMN_INTEGER: to.integers = take(from, num_rows * sizeof *to.integers); break;
-    case WEIR_COLUMN_REAL: to.reals = take(from, num_rows * sizeof *to.reals); break;
-    case WEIR_COLUMN_TEXT: to.texts = take(from, num_rows * sizeof *to.texts); break;
+    case WEIR_COLUMN_INTEGER: to.integers = take_bytes(from, num_rows * sizeof *to.integers); break;
+    case WEIR_COLUMN_REAL: to.reals = take_bytes(from, num_rows * sizeof *to.reals); break;
+    case WEIR_COLUMN_TEXT: to.texts = take_bytes(from, num_rows * sizeof *to.texts); break;
     }
     column->is_there = to.is_there;
     column->integers = to.integers;
@@ -129,7 +129,7 @@ typedef struct table {
 static void fill_copy(block *from, const void *self)
 {
     const table *given = self;
-    weir_column *copies = take(from, given->num_columns * sizeof *copies), unused = { 0 };
+    weir_column *copies = take_bytes(from, given->num_columns * sizeof *copies), unused = { 0 };
     for (size_t i = 0; i < given->num_columns; i++) {
         weir_column *copy = copies ? &copies[i] : &unused;
         *copy = (weir_column){ .name = take_text(from, given->columns[i].name), .kind = given->columns[i].kind };
@@ -172,7 +172,7 @@ static void fill_rows(block *from, const void *self)
 {
     static const weir_value nothing = { .text = "" };
     const rows *given = self;
-    weir_column *made = take(from, given->num_columns * sizeof *made), unused = { 0 };
+    weir_column *made = take_bytes(from, given->num_columns * sizeof *made), unused = { 0 };
     for (size_t i = 0; i < given->num_columns; i++) {
         weir_column *column = made ? &made[i] : &unused;
         *column = (weir_column){ .name = take_text(from, given->columns[i].name), .kind = given->columns[i].kind };

@@ -81,7 +81,7 @@ static void copy_plane(AVFrame *to, const AVFrame *from, int plane)
             copy_row(row, buffer, source - buffer->data, (ptrdiff_t)seen_bytes);
         else if (from->buf[0]) /* FFmpeg's field filter may show rows in front of a buffer */
             memset(row, 0, seen_bytes);
-        else /* what is behind a row is not known */
+        else /* nobody knows which memory follows a row */
             memcpy(row, source, row_bytes);
     }
 }

@@ -402,8 +402,10 @@ const tool_command tool_query = {
         "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
         "queue was not empty. --json and --csv have all metrics.\n\n"
         "--by function prints where the CPU time of all threads of the process went, if the run was recorded with "
-        "weir record --stacks, or any program with WEIR_STACKS=1 in its environment. These are samples, not calls: "
-        "one after each 10 ms of CPU time of a thread, so time in which it waits has none. Each has the stage (or "
+        "weir record --stacks, or by any program that records into a database with WEIR_STACKS=1 in its environment. "
+        "These "
+        "are samples, not calls: 99 in each second of CPU time of a thread, so time in which it waits has none. Each "
+        "has the stage (or "
         "the pool, or the thread), the mode, the phase and the steps in which it was taken, so all filters select "
         "them.",
     .examples = "weir query --by stage\n"

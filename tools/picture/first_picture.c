@@ -54,12 +54,12 @@ static void put_longest_pauses(layout *l)
 
 /* Events whose names found no place, by name. */
 typedef struct event_list {
-    struct {
+    struct listed_event {
         const char *name;
         size_t count;
         double first;
-    } all[MAX_NAMES];
-    size_t num_names, num_others;
+    } * all;
+    size_t num_names;
 } event_list;
 
 static void list_event(event_list *list, const series_mark *event)
@@ -67,14 +67,9 @@ static void list_event(event_list *list, const series_mark *event)
     size_t i = 0;
     while (i < list->num_names && strcmp(list->all[i].name, event->text) != 0)
         i++;
-    if (i == MAX_NAMES) {
-        list->num_others++;
-        return;
-    }
     if (i == list->num_names) {
-        list->all[list->num_names++].name = event->text;
-        list->all[i].count = 0;
-        list->all[i].first = event->start;
+        list->all = memory_grow(list->all, list->num_names++, sizeof *list->all);
+        list->all[i] = (struct listed_event){ event->text, 0, event->start };
     }
     list->all[i].count++;
 }
@@ -94,8 +89,6 @@ static void put_event_list(layout *l, const event_list *list)
             fprintf(line, " × %zu, the first", list->all[i].count);
         fprintf(line, " at %.4g %s", list->all[i].first / unit.seconds, unit.name);
     }
-    if (list->num_others)
-        fprintf(line, ", and %zu others", list->num_others);
     memory_file_close(line);
     layout_text(l, "n", text);
     free(text);
@@ -135,16 +128,20 @@ static void put_phase_legend(layout *l)
     if (phases->count == 0)
         return;
     legend of = legend_begin(l, "Phases");
-    for (size_t i = 0; i < phases->count && num_names < MAX_NAMES; i++) {
+    bool are_more = false;
+    for (size_t i = 0; i < phases->count && !are_more; i++) {
         size_t known = 0;
         while (known < num_names && strcmp(names[known], phases->all[i].text) != 0)
             known++;
         if (known < num_names)
             continue;
+        are_more = num_names == MAX_NAMES;
+        if (are_more)
+            break;
         names[num_names++] = phases->all[i].text;
         legend_fill(&of, phases->all[i].text, (ink)(INK_PHASES + l->tints[i]), 1);
     }
-    if (num_names == MAX_NAMES)
+    if (are_more)
         legend_note(&of, "and others");
     legend_end(&of);
 }
@@ -191,7 +188,7 @@ static void put_throughput(layout *l)
     const series_list *list = &set->lists[subject];
     const char *measure = subject == WEIR_SUBJECT_QUEUE ? "items_per_s" : "tasks_per_s";
     value_range range = value_range_none;
-    event_list others = { .num_names = 0 };
+    event_list others = { .all = NULL };
     size_t num_curves = 0;
     if (!line)
         return;
@@ -224,6 +221,7 @@ static void put_throughput(layout *l)
     graph_end(&g);
     put_limits(l);
     put_event_list(l, &others);
+    free(others.all);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------------------- */
@@ -292,8 +290,10 @@ static void put_stack(const time_graph *g, const series_set *set, const stack_pa
             const series_list *list = is_own ? own : &set->lists[parts[i].subject];
             double value = part_value(&parts[i], list, lines[!is_own], j, start);
             double top = fmin(sum + value, i == 0 ? INFINITY : fmax(most, sum));
-            layers[i].low = fmin(layers[i].low, top - sum);
-            layers[i].high = fmax(layers[i].high, top - sum);
+            if (is_known) {
+                layers[i].low = fmin(layers[i].low, top - sum);
+                layers[i].high = fmax(layers[i].high, top - sum);
+            }
             sum = top;
             layers[i].tops[j] = is_known ? sum : NAN;
         }

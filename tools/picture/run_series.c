@@ -218,12 +218,13 @@ static void close_bin(const series_set *set, const series_list *list, series *li
     open->total.key.num_laps = 0;
 }
 
-/* Of what is drawn as a curve. A lap that a phase or the end of the run has cut short is no extreme: the less time it has, the
+/* Of what is drawn as a curve. lap_ns: the length of the lap, or of each of those that were joined to it. A lap that a phase or the end of the run has cut short is no extreme: the less time it has, the
    more its rates vary. */
-static void note_extremes(const reading *r, struct series_open *open, const series_list *list, const weir_total *lap)
+static void note_extremes(const reading *r, struct series_open *open, const series_list *list, const weir_total *lap,
+                          int64_t lap_ns)
 {
-    open->longest_ns = lap->elapsed_ns > open->longest_ns ? lap->elapsed_ns : open->longest_ns;
-    if (lap->elapsed_ns < open->longest_ns / 2)
+    open->longest_ns = lap_ns > open->longest_ns ? lap_ns : open->longest_ns;
+    if (lap_ns < open->longest_ns / 2)
         return;
     for (size_t i = 0; i < list->num_columns; i++) {
         if (!r->are_curves[lap->subject][i])
@@ -283,7 +284,7 @@ static int add_lap(void *self, const weir_record *record, weir_error *error)
     if (bin != open->bin)
         close_bin(r->set, list, line);
     open->bin = bin;
-    note_extremes(r, open, list, &total);
+    note_extremes(r, open, list, &total, lap->elapsed_ns / (lap->num_joined > 0 ? lap->num_joined : 1));
     weir_metrics with_histograms = total.metrics;
     forget_histograms(&total); /* they end with the record, too */
     add_to_total(&open->total, &total);
@@ -410,6 +411,7 @@ static char *limit_text(const weir_named_limit *limit)
         [WEIR_VERDICT_QUEUE] = "queue %s",
         [WEIR_VERDICT_FAILURES] = "items that fail in %s",
     };
+    _Static_assert(WEIR_NUM_VERDICTS == 11, "a text for each kind");
     char *name = short_name(limit->stage), *text = NULL;
     const char *form = forms[limit->number], *place = strstr(form, "%s");
     text = place ? memory_format("%.*s%s%s", (int)(place - form), form, name, place + 2) : memory_copy(form);

@@ -399,7 +399,7 @@ void graph_events(const time_graph *g, const series_marks *events, bool titled)
     for (size_t i = 0; i < events->count; i++) {
         double x = graph_x(g, events->all[i].start);
         if (x - shown < 1)
-            continue; /* the same pixel; the list below the picture has its name */
+            continue; /* the same pixel; names are above the graph, or listed below it */
         shown = x;
         fputs("<path class=\"e\" d=\"", g->out);
         put_point(g, 'M', x, g->y);

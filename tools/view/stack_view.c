@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/text_columns.h"
+#include "common/text_escape.h"
 #include "tools/cli/memory.h"
+#include "tools/cli/table.h"
 
 /* Frames beyond that count as their outermost one: the trees are walked by recursion, and the database may be anybody's. Ours
    have at most 60. */
@@ -261,7 +264,7 @@ static void write_names(const stack_frame *frame, FILE *out)
         write_names(frame->parent, out);
         fputc(';', out);
     }
-    fputs(frame->name, out);
+    weir__text_escape_to(out, frame->name);
 }
 
 static void write_folded(const stack_frame *root, FILE *out)
@@ -292,10 +295,11 @@ static int depth_of(const stack_frame *frame)
     return depth + 1;
 }
 
-static void put_xml(FILE *out, const char *text, int length)
+static void put_xml(FILE *out, const char *text, size_t max_columns)
 {
-    for (; *text && length; text++, length--)
-        fprintf(out, strchr("<>&\"'", *text) ? "&#%d;" : (unsigned char)*text < ' ' ? "?" : "%c", *text);
+    char *cut = memory_format("%.*s", (int)weir__text_cut(text, max_columns), text);
+    html_text(out, cut);
+    free(cut);
 }
 
 /* A rectangle for the function, and those that it calls above it. */
@@ -308,11 +312,11 @@ static void draw_frame(const stack_frame *frame, uint64_t all, double x, int y, 
     for (const char *at = frame->name; *at; at++)
         hue = (hue * 31 + (unsigned char)*at) % 50;
     fputs("<g><title>", out);
-    put_xml(out, frame->name, -1);
+    put_xml(out, frame->name, SIZE_MAX);
     fprintf(out, ": %" PRIu64 " samples, %.1f %%</title><rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" ",
             frame->count, 100 * (double)frame->count / (double)all, x, y, width, ROW - 1);
     fprintf(out, "fill=\"hsl(%u,80%%,65%%)\"/><text x=\"%.1f\" y=\"%d\">", hue, x + 3, y + ROW - 5);
-    put_xml(out, frame->name, (int)(width / LETTER));
+    put_xml(out, frame->name, (size_t)(width / LETTER));
     fputs("</text></g>\n", out);
     for (const stack_frame *child = frame->children; child; child = child->next) {
         draw_frame(child, all, x, y - ROW, out);
