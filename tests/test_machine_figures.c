@@ -97,26 +97,32 @@ TEST_CASE(each_figure_is_the_kernels)
     assert_int_equal(r.process.run_delay_ns, -1);
 }
 
+static void read_children(weir_process_metrics *process)
+{
+    weir__child_memory memory = { .due_ns = 0 };
+    weir__child_processes_read(&memory, process);
+}
+
 /* The second one is of another user, or in a sandbox: its PSS must not be read. The third one has ended. */
 TEST_CASE(the_memory_of_child_processes_is_that_of_all_that_work)
 {
     const int64_t page_bytes = sysconf(_SC_PAGESIZE);
     weir_process_metrics process = { .resident_bytes = 7 };
-    weir__child_processes_read(&process);
+    read_children(&process);
     assert_int_equal(process.child_resident_bytes, 0);
     assert_int_equal(process.child_pss_bytes, 0);
     assert_int_equal(weir_child_process_begin(4242), WEIR_OK);
     assert_int_equal(weir_child_process_begin(4444), WEIR_OK);
-    weir__child_processes_read(&process);
+    read_children(&process);
     assert_int_equal(process.child_resident_bytes, 30 * page_bytes);
     assert_int_equal(process.child_pss_bytes, 70 * 1024);
     assert_int_equal(weir_child_process_begin(4343), WEIR_OK);
-    weir__child_processes_read(&process);
+    read_children(&process);
     assert_int_equal(process.child_resident_bytes, 35 * page_bytes);
     assert_int_equal(process.child_pss_bytes, -1);
     for (int32_t pid = 4242; pid < 4500; pid++)
         weir_child_process_end(pid);
-    weir__child_processes_read(&process);
+    read_children(&process);
     assert_int_equal(process.child_resident_bytes, 0);
     assert_int_equal(process.resident_bytes, 7);
     assert_int_equal(weir_child_process_begin(0), WEIR_EINVAL);

@@ -47,7 +47,8 @@ struct weir_dataset {
     sqlite3_stmt *find;
     int64_t *broken; /* the clip_id of each broken clip; NULL = not read yet */
     uint64_t num_broken;
-    sqlite3_stmt *find_broken; /* with the row of the last one that was read */
+    sqlite3_stmt *find_broken;
+    char *broken_texts; /* of the last one that was read; NULL = none */
 };
 
 static int fail_read(const weir_dataset *dataset, int code, weir_error *error)
@@ -363,6 +364,7 @@ void weir_dataset_close(weir_dataset *dataset)
     sqlite3_finalize(dataset->find_broken);
     sqlite3_close(dataset->db);
     free(dataset->broken);
+    free(dataset->broken_texts);
     free(dataset->broken_condition);
     free(dataset->rows);
     free(dataset->root);
@@ -637,6 +639,27 @@ int weir_dataset_count_broken(weir_dataset *dataset, uint64_t *num_broken, weir_
     return rc;
 }
 
+/* The row's texts end with it. */
+static int keep_broken_texts(weir_dataset *dataset, sqlite3_stmt *row, weir_broken_clip *clip, weir_error *error)
+{
+    const struct {
+        const char **text;
+        int column;
+    } parts[] = { { &clip->path, 0 }, { &clip->label, 1 }, { &clip->message, 4 } };
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        size += strlen(weir__index_text(row, parts[i].column)) + 1;
+    char *texts = realloc(dataset->broken_texts, size);
+    if (!texts)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    dataset->broken_texts = texts;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        *parts[i].text = strcpy(texts, weir__index_text(row, parts[i].column));
+        texts += strlen(texts) + 1;
+    }
+    return WEIR_OK;
+}
+
 int weir_dataset_read_broken_sized(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip, size_t clip_size,
                                    weir_error *error)
 {
@@ -656,12 +679,12 @@ int weir_dataset_read_broken_sized(weir_dataset *dataset, uint64_t number, weir_
     int code = sqlite3_step(row);
     if (code != SQLITE_ROW)
         return code == SQLITE_DONE ? fail_changed(dataset, 0, error) : fail_read(dataset, code, error);
-    own.path = weir__index_text(row, 0);
-    own.label = weir__index_text(row, 1);
     own.status = sqlite3_column_int(row, 2);
     own.library_code = sqlite3_column_int(row, 3);
-    own.message = weir__index_text(row, 4);
     own.occurrence = (uint64_t)sqlite3_column_int64(row, 5);
-    weir_struct_fill(clip, clip_size, &own, sizeof own);
-    return WEIR_OK;
+    rc = keep_broken_texts(dataset, row, &own, error);
+    sqlite3_reset(row); /* else it would keep the index as it is now */
+    if (rc == WEIR_OK)
+        weir_struct_fill(clip, clip_size, &own, sizeof own);
+    return rc;
 }

@@ -113,8 +113,8 @@ WEIR_API int weir_dataset_build_memory_sized(const weir_dataset_build_options *o
                                              weir_error *error);
 
 /*
- * The same in memory, for folders that are small enough to be read at each start: about 1 kB per clip, and its packets. All files are
- * read. weir_dataset_options.memory opens it, any number of times; weir_dataset_ask_memory() answers questions. The results are those
+ * The same in memory, for folders that are small enough to be read at each start: about 1 kB per clip, and its packets; at most 1 GiB,
+ * SQLite's limit. All files are read. weir_dataset_options.memory opens it, any number of times; weir_dataset_ask_memory() answers questions. The results are those
  * of weir_dataset_build(); on failure *memory is NULL.
  */
 static inline int weir_dataset_build_memory(const weir_dataset_build_options *options, weir_dataset_memory **memory,
@@ -147,8 +147,8 @@ typedef struct weir_dataset_options {
     const char *const *paths;
     size_t num_paths;
     const weir_dataset_memory *memory; /* open this index; the path is NULL (NULL = the one at the path) */
-    bool
-        may_be_empty; /* an index without a clip that can be used, or that matches, is no error (default: it is one) */
+    /* An index without a clip that can be used, or that matches, is no error (default: it is one). */
+    bool may_be_empty;
 } weir_dataset_options;
 
 WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_options *options, size_t options_size,

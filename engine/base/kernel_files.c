@@ -81,11 +81,11 @@ void weir__machine_cpus_read(weir__machine_cpus *cpus)
         *cpus = (weir__machine_cpus){ busy * tick_ns, t[3] * tick_ns, t[4] * tick_ns, t[7] * tick_ns };
 }
 
-int64_t weir__resident_bytes_read(void)
+int64_t weir__resident_bytes_read(const char *process)
 {
     char text[128];
     long long size, resident;
-    weir__read_start("/proc/self/statm", text, sizeof text);
+    read_of_task(process, "statm", text, sizeof text);
     return sscanf(text, "%lld %lld", &size, &resident) == 2 ? resident * sysconf(_SC_PAGESIZE) : -1;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the files of the kernel say about threads, the machine and memory: each of these formats is read here. -1 = not known on this
+ * What the files of the kernel say about threads, the machine and memory, as far as several rooms ask for it. -1 = not known on this
  * system. Any thread.
  */
 #ifndef ENGINE_BASE_KERNEL_FILES_H
@@ -36,8 +36,8 @@ typedef struct weir__machine_cpus {
 
 WEIR_SIBLING_API void weir__machine_cpus_read(weir__machine_cpus *cpus);
 
-/* Memory: of this process; what the programs of the machine can still get. */
-WEIR_SIBLING_API int64_t weir__resident_bytes_read(void);
+/* Memory: of a process, by its folder ("/proc/self", "/proc/17"); what the programs of the machine can still get. */
+WEIR_SIBLING_API int64_t weir__resident_bytes_read(const char *process);
 WEIR_SIBLING_API int64_t weir__available_bytes_read(void);
 
 /* The limit of the memory of this process's control group, of version 2 or 1; UINT64_MAX = none. */

@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include <weir/clock.h>
 #include <weir/op.h>
 
 #include "engine/base/fork_check.h"
@@ -66,11 +66,9 @@ void weir_child_process_end(int32_t pid)
 /* -1 = not known: the child has ended, or the file cannot be read. */
 static int64_t read_resident_bytes(int32_t pid)
 {
-    char path[40], text[256];
-    long long pages;
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    weir__read_start(path, text, sizeof text);
-    return sscanf(text, "%*d %lld", &pages) == 1 ? pages * sysconf(_SC_PAGESIZE) : -1;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    return weir__resident_bytes_read(path);
 }
 
 static int64_t read_proportional_bytes(int32_t pid)
@@ -81,19 +79,35 @@ static int64_t read_proportional_bytes(int32_t pid)
     return kilobytes < 0 ? -1 : kilobytes * 1024;
 }
 
-void weir__child_processes_read(weir_process_metrics *process)
+/* The sum of all children; -1 = not known of one of them. */
+static int64_t read_all_proportional_bytes(void)
 {
-    process->child_resident_bytes = process->child_pss_bytes = 0;
+    int64_t sum = 0;
+    for (child_place *place = atomic_load(&places); place && sum >= 0; place = place->next) {
+        uint64_t child = atomic_load(&place->child);
+        int32_t pid = (int32_t)(uint32_t)child;
+        if (!is_own(child) || read_resident_bytes(pid) <= 0)
+            continue; /* it has ended */
+        int64_t proportional = read_proportional_bytes(pid);
+        sum = proportional < 0 ? -1 : sum + proportional;
+    }
+    return sum;
+}
+
+void weir__child_processes_read(weir__child_memory *memory, weir_process_metrics *process)
+{
+    enum { COST = 1000 };
+    process->child_resident_bytes = 0;
     for (child_place *place = atomic_load(&places); place; place = place->next) {
         uint64_t child = atomic_load(&place->child);
         int64_t resident = is_own(child) ? read_resident_bytes((int32_t)(uint32_t)child) : 0;
-        if (resident <= 0)
-            continue; /* it has ended */
-        int64_t proportional = read_proportional_bytes((int32_t)(uint32_t)child);
-        process->child_resident_bytes += resident;
-        if (proportional < 0)
-            process->child_pss_bytes = -1;
-        else if (process->child_pss_bytes >= 0)
-            process->child_pss_bytes += proportional;
+        process->child_resident_bytes += resident > 0 ? resident : 0; /* else it has ended */
     }
+    int64_t begin_ns = weir_clock_ns();
+    if (begin_ns >= memory->due_ns) {
+        memory->pss_bytes = read_all_proportional_bytes();
+        int64_t end_ns = weir_clock_ns();
+        memory->due_ns = end_ns + COST * (end_ns - begin_ns);
+    }
+    process->child_pss_bytes = process->child_resident_bytes > 0 ? memory->pss_bytes : 0;
 }

@@ -9,7 +9,16 @@
 
 #include <weir/metrics.h>
 
-/* Sets the metrics of children; the others stay. Any thread. */
-void weir__child_processes_read(weir_process_metrics *process);
+/*
+ * What a reader remembers. The kernel walks all pages of a child for its proportional memory (PSS): that is measured, and read again
+ * so much later that it takes no more than a thousandth of a CPU; meanwhile the last sum stands.
+ */
+typedef struct weir__child_memory {
+    int64_t due_ns; /* of the next reading of PSS */
+    int64_t pss_bytes;
+} weir__child_memory;
+
+/* Sets the metrics of children; the others stay. One thread at a time for each `memory`. */
+void weir__child_processes_read(weir__child_memory *memory, weir_process_metrics *process);
 
 #endif

@@ -116,7 +116,7 @@ void weir__kernel_readings_add_share(const weir__kernel_readings *own, weir__lap
 }
 
 /* The figures have to be those of the end of the lap: they are read again if this thread lost its CPU meanwhile. */
-static void read_machine(const weir__kernel_readings *own, weir_machine_reading *machine)
+static void read_machine(weir__kernel_readings *own, weir_machine_reading *machine)
 {
     enum { ATTEMPTS = 3 };
     int64_t start_ns;
@@ -125,7 +125,7 @@ static void read_machine(const weir__kernel_readings *own, weir_machine_reading 
         start_ns = weir_clock_ns();
         weir__machine_read(&own->machine_sources, machine);
     } while (++num_read < ATTEMPTS && weir_clock_ns() - start_ns > WEIR_MILLISECOND);
-    weir__child_processes_read(&machine->process);
+    weir__child_processes_read(&own->children, &machine->process);
 }
 
 void weir__kernel_readings_read(weir__kernel_readings *own, weir_pipeline *pipeline, weir__kernel_counts *counts)

@@ -5,6 +5,7 @@
 #ifndef ENGINE_MEASURE_KERNEL_READINGS_H
 #define ENGINE_MEASURE_KERNEL_READINGS_H
 
+#include "engine/measure/child_processes.h"
 #include "engine/measure/lap.h"
 #include "engine/measure/machine_stats.h"
 #include "engine/state/kernel_stats.h"
@@ -24,6 +25,7 @@ typedef struct weir__kernel_readings {
     uint32_t *num_known; /* for each pool: of its threads, how many have a reading */
     weir_machine_sources machine_sources;
     weir_machine_reading machine; /* the reading before */
+    weir__child_memory children;
 } weir__kernel_readings;
 
 /* Of the process and the machine: the reading, and what was counted since the one before. */

@@ -76,7 +76,7 @@ static void count_look_locked(const weir__looked_at *at)
     node->total_looks.waits[at->wait]++;
 }
 
-/* False = this system does not tell. */
+/* False = this system does not tell, or a thread has just ended. */
 static bool look_at_threads(weir__wait_looks *looks, weir_pipeline *pipeline)
 {
     char text[128];
@@ -105,10 +105,12 @@ int64_t weir__wait_looks_take(weir__wait_looks *looks, weir_pipeline *pipeline)
     int64_t begin_ns = weir_clock_ns();
     if (begin_ns < looks->due_ns)
         return looks->due_ns;
+    if (atomic_load(&pipeline->sped_node)) /* what a speedup holds back would count as a sleep */
+        return looks->due_ns = begin_ns + least_ns;
     bool is_told = !make_room(looks, pipeline) || look_at_threads(looks, pipeline);
     int64_t end_ns = weir_clock_ns(), pause_ns = WEIR_LOOK_COST * (end_ns - begin_ns);
     pause_ns = pause_ns < least_ns ? least_ns : pause_ns > most_ns ? most_ns : pause_ns;
-    looks->due_ns = is_told ? end_ns + pause_ns : INT64_MAX;
+    looks->due_ns = end_ns + (is_told ? pause_ns : most_ns);
     return looks->due_ns;
 }
 

@@ -18,8 +18,7 @@ typedef struct weir__wait_looks {
     uint32_t num_threads;
 } weir__wait_looks;
 
-/* Looks at each thread of the pipeline once, if it is time. Returns when to call it again; INT64_MAX = never: this system does not
-   tell. */
+/* Looks at each thread of the pipeline once, if it is time. Returns when to call it again. */
 int64_t weir__wait_looks_take(weir__wait_looks *looks, weir_pipeline *pipeline);
 
 void weir__wait_looks_destroy(weir__wait_looks *looks);

@@ -4,7 +4,7 @@
 
 #include "engine/measure/consumer_position.h"
 #include "engine/resume/tracker.h"
-#include "engine/run/speedup.h"
+#include "engine/run/absence.h"
 #include "engine/state/burst.h"
 #include "engine/state/lock.h"
 #include "engine/state/spin_wait.h"
@@ -68,37 +68,33 @@ static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool 
     return until_ns - since_ns;
 }
 
-typedef struct consumer_thread {
-    /* with which credit it is away with an item; see speedup.h */
-    const weir_pipeline *from;
-    weir__credit credit;
-
-    weir_step_clock clock;
-} consumer_thread;
-
-static _Thread_local consumer_thread calling_thread;
+static _Thread_local weir_step_clock clock_of_thread; /* its address identifies the thread */
 
 static const weir_node *sink_of(const weir_pipeline *pipeline)
 {
     return pipeline->nodes[pipeline->core.num_nodes - 1];
 }
 
-static void consumer_leaves(const weir_pipeline *pipeline, consumer_thread *self)
+static void consumer_leaves(const weir_pipeline *pipeline)
 {
-    self->credit = weir__speedup_begin(pipeline, sink_of(pipeline));
-    self->from = self->credit.held_ns < 0 ? NULL : pipeline;
+    weir__absence *own = &weir__absence_of_thread;
+    if (own->from)
+        return;
+    own->credit = weir__speedup_begin(pipeline, sink_of(pipeline));
+    own->from = own->credit.held_ns < 0 ? NULL : pipeline;
 }
 
-static void consumer_is_back(weir_pipeline *pipeline, consumer_thread *self)
+static void consumer_is_back(weir_pipeline *pipeline)
 {
-    if (self->from != pipeline)
+    weir__absence *own = &weir__absence_of_thread;
+    if (own->from != pipeline)
         return;
-    weir__speedup_end(pipeline, sink_of(pipeline), self->credit, NULL);
-    self->from = NULL;
+    weir__speedup_end(pipeline, sink_of(pipeline), own->credit, NULL);
+    own->from = NULL;
 }
 
 /* *waited: weir__consumer.in_wait counts the call. */
-static int take_with_lock(weir_pipeline *pipeline, const consumer_thread *self, weir_item *item, int64_t start_ns,
+static int take_with_lock(weir_pipeline *pipeline, const weir_step_clock *self, weir_item *item, int64_t start_ns,
                           int64_t timeout_ns, bool *waited)
 {
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
@@ -148,9 +144,9 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
         return WEIR_EINVAL;
     if (is_of_parent(pipeline))
         return WEIR_EFORKED;
-    consumer_thread *self = &calling_thread;
-    consumer_is_back(pipeline, self);
-    int64_t now_ns = step_clock_ns(&self->clock);
+    weir_step_clock *self = &clock_of_thread;
+    consumer_is_back(pipeline);
+    int64_t now_ns = step_clock_ns(self);
     int status = WEIR_OK;
     bool waited = false;
     if (!weir__ahead_take(pipeline, self, item, now_ns))
@@ -158,7 +154,7 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     if (pipeline->wants_position && status != WEIR_ETIMEDOUT)
         weir__position_change_epoch(pipeline, status, status == WEIR_OK ? item->epoch : 0);
     if (status == WEIR_OK)
-        consumer_leaves(pipeline, self);
+        consumer_leaves(pipeline);
     if (pipeline->tracker && status == WEIR_OK)
         weir__tracker_delivered(pipeline->tracker, item);
     else if (pipeline->tracker && status == WEIR_EPOCH)

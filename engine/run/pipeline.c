@@ -18,6 +18,7 @@
 #include "engine/measure/reporting.h"
 #include "engine/measure/running.h"
 #include "engine/resume/tracker.h"
+#include "engine/run/absence.h"
 #include "engine/run/closing.h"
 #include "engine/run/node.h"
 #include "engine/run/pool.h"
@@ -110,6 +111,7 @@ static int begin_at_epoch(weir_pipeline *pipeline, const weir_pipeline_options *
         node->merge_epoch = epoch;
     }
     weir__tracker_begin_epoch(pipeline->tracker, epoch);
+    pipeline->position->epoch = epoch;
     return WEIR_OK;
 }
 
@@ -190,6 +192,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
         return NULL;
     }
     pipeline->run = run;
+    run->speedup.lock = WEIR_MUTEX;
     run->closing = closing;
     pipeline->num_forks = weir__forks_watch();
     pipeline->nodes = nodes;
@@ -330,6 +333,7 @@ void weir_pipeline_free(weir_pipeline *pipeline)
                  "join: the pipeline is stopped, but not freed");
         return;
     }
+    weir__absence_forget(pipeline);
     weir__signals_forget(pipeline);
     close_run(pipeline, NULL);
     weir__service_join(pipeline);
@@ -343,6 +347,7 @@ int weir_pipeline_close(weir_pipeline *pipeline, int64_t timeout_ns)
     if (is_of_parent(pipeline))
         return WEIR_EFORKED;
     weir_pipeline_stop(pipeline);
+    weir__absence_forget(pipeline);
     weir__signals_forget(pipeline);
     weir__closing *closing = pipeline->run->closing;
     uv_thread_t service_thread = pipeline->run->service.thread;

@@ -42,13 +42,14 @@ typedef struct weir__signal_stop {
     bool on_signals;
 } weir__signal_stop;
 
-/* A virtual speedup: guarded by the lock of speedup.c, see speedup.h. */
+/* A virtual speedup, see speedup.h. */
 typedef struct weir__speedup {
+    uv_mutex_t lock; /* held for some ns; no other lock is taken with it. Guards the others: */
     double share;    /* by which the chosen stage is faster */
     int64_t held_ns; /* by how much everything should have been held back until since_ns */
     int64_t since_ns;
     uint32_t num_running; /* steps of the chosen stage that run */
-    uint32_t number;      /* of this speedup */
+    uint32_t number;      /* of this speedup, among those of the process */
 } weir__speedup;
 
 typedef struct weir__run {

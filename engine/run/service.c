@@ -127,7 +127,6 @@ static void service_main(void *argument)
         return;
     weir__closing *closing = pipeline->run->closing;
     pipeline->run->free_closed(pipeline);
-    weir__pipeline_of_thread = NULL;
     weir__closing_end(closing);
 }
 

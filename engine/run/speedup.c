@@ -1,6 +1,6 @@
 #include "engine/run/speedup.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 
 #include "engine/base/readings.h"
 #include "engine/run/node.h"
@@ -10,8 +10,8 @@
 
 enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
 
-/* Of all pipelines: held for some ns, and only while there is a speedup. No other lock is taken with it. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of all pipelines of the process, also those that have been freed: a credit is of one speedup only. */
+static atomic_uint num_speedups;
 
 /* It grows as long as a step of the chosen stage runs. */
 static int64_t move_held_locked(weir__speedup *own)
@@ -25,34 +25,49 @@ static int64_t move_held_locked(weir__speedup *own)
 
 int64_t weir__speedup_held_ns(const weir_pipeline *pipeline)
 {
-    pthread_mutex_lock(&lock);
-    int64_t held_ns = move_held_locked(&pipeline->run->speedup);
-    pthread_mutex_unlock(&lock);
+    weir__speedup *own = &pipeline->run->speedup;
+    uv_mutex_lock(&own->lock);
+    int64_t held_ns = move_held_locked(own);
+    uv_mutex_unlock(&own->lock);
     return held_ns;
 }
 
 weir__credit weir__speedup_begin_on(const weir_pipeline *pipeline, const weir_node *node)
 {
     weir__speedup *own = &pipeline->run->speedup;
-    pthread_mutex_lock(&lock);
+    uv_mutex_lock(&own->lock);
     const weir_node *sped = atomic_load(&pipeline->sped_node);
     weir__credit credit = { .held_ns = sped ? move_held_locked(own) : -1, .number = own->number };
     own->num_running += sped == node ? 1 : 0;
-    pthread_mutex_unlock(&lock);
+    uv_mutex_unlock(&own->lock);
     return credit;
+}
+
+/* 0 if its speedup is over. */
+static int64_t owed_ns_locked(weir__speedup *own, weir__credit credit)
+{
+    return own->number == credit.number ? move_held_locked(own) - credit.held_ns : 0;
 }
 
 /* Returns what is owed, without what was slept; 0 for the chosen stage itself, which grows with what is held. */
 static int64_t end_step(weir_pipeline *pipeline, const weir_node *node, weir__credit credit)
 {
     weir__speedup *own = &pipeline->run->speedup;
-    pthread_mutex_lock(&lock);
+    uv_mutex_lock(&own->lock);
     const weir_node *sped = atomic_load(&pipeline->sped_node);
-    bool is_on = sped && own->number == credit.number;
-    int64_t owed_ns = is_on ? move_held_locked(own) - credit.held_ns : 0;
-    own->num_running -= is_on && sped == node ? 1 : 0;
-    pthread_mutex_unlock(&lock);
+    int64_t owed_ns = owed_ns_locked(own, credit);
+    own->num_running -= sped == node && own->number == credit.number ? 1 : 0;
+    uv_mutex_unlock(&own->lock);
     return sped == node ? 0 : owed_ns;
+}
+
+static int64_t still_owed_ns(const weir_pipeline *pipeline, weir__credit credit)
+{
+    weir__speedup *own = &pipeline->run->speedup;
+    uv_mutex_lock(&own->lock);
+    int64_t owed_ns = owed_ns_locked(own, credit);
+    uv_mutex_unlock(&own->lock);
+    return owed_ns;
 }
 
 static void sleep_ns(int64_t ns)
@@ -67,7 +82,7 @@ void weir__speedup_end(weir_pipeline *pipeline, const weir_node *node, weir__cre
     int64_t start_ns = weir_clock_ns(), owed_ns = end_step(pipeline, node, credit);
     while (owed_ns > 0 && !(stops && atomic_load(stops)) && atomic_load(&pipeline->sped_node)) {
         sleep_ns(owed_ns);
-        owed_ns = weir__speedup_held_ns(pipeline) - credit.held_ns - (weir_clock_ns() - start_ns);
+        owed_ns = still_owed_ns(pipeline, credit) - (weir_clock_ns() - start_ns);
     }
 }
 
@@ -84,14 +99,14 @@ int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double
     if (node && !node->op && !is_consumer)
         return WEIR_EUNSUPPORTED;
     weir__engine_lock(pipeline); /* against another call; it ends the bursts, and from now on there are none */
-    pthread_mutex_lock(&lock);
     weir__speedup *own = &pipeline->run->speedup;
+    uv_mutex_lock(&own->lock);
     move_held_locked(own);
     own->num_running = 0; /* steps that have begun belong to no speedup from now on */
-    own->number++;
+    own->number = atomic_fetch_add(&num_speedups, 1) + 1;
     own->share = share;
     atomic_store(&pipeline->sped_node, share > 0 ? node : NULL);
-    pthread_mutex_unlock(&lock);
+    uv_mutex_unlock(&own->lock);
     weir__engine_unlock(pipeline);
     return WEIR_OK;
 }

@@ -1,7 +1,6 @@
 #include "stages/config/decoder_fields.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "engine/base/kernel_files.h"

@@ -47,11 +47,9 @@ static void emit_line(weir_ffmpeg_log *log)
     log->is_cut |= log->line_is_error && strstr(log->line, "File ended prematurely");
     if (log->line_is_error && !log->first_error[0])
         snprintf(log->first_error, sizeof log->first_error, "%.*s", (int)sizeof log->first_error - 1, log->line);
-    if (log->is_quiet)
-        log->line[0] = '\0';
-    else if (log->num_lines < MAX_LINES_PER_FILE)
+    if (!log->is_quiet && log->num_lines < MAX_LINES_PER_FILE)
         weir_log(WEIR_LOG_DEBUG, "%s: %s", log->label, log->line);
-    else if (log->num_lines == MAX_LINES_PER_FILE)
+    else if (!log->is_quiet && log->num_lines == MAX_LINES_PER_FILE)
         weir_log(WEIR_LOG_DEBUG, "%s: further FFmpeg messages about this file are not shown", log->label);
     log->num_lines++;
     log->line_bytes = 0;

@@ -11,9 +11,8 @@ typedef struct weir_packet_kind {
                            started earlier */
     bool is_disposable; /* no other frame depends on it, if `layer` is the highest one */
     bool is_hidden;     /* decoded, but not shown */
-    bool
-        is_closed; /* clean, and nothing after it in the order of decoding is shown before it: the frames before it are
-                           complete without it */
+    /* Clean, and nothing after it in the order of decoding is shown before it: the frames before it are complete without it. */
+    bool is_closed;
     bool has_parameters;     /* it has parameter sets, which a decoder keeps for later packets */
     bool has_all_parameters; /* of each kind that a decoder needs */
     bool is_unclear;         /* its number of frames is unknown */

@@ -34,6 +34,7 @@ typedef struct waiting_picture {
     weir_group_picture picture;
     uint8_t *data;
     size_t num_bytes;
+    int delay; /* of the decoder when it gave the frame */
     struct waiting_picture *next;
 } waiting_picture;
 
@@ -290,6 +291,7 @@ static bool put_group_frame(worker *self, group *to)
     waiting_picture *made = scale_picture(self, to, picture);
     if (!made)
         return false;
+    made->delay = self->codec->has_b_frames;
     if (copy_facts(made->facts, self->frame))
         return append_picture(self->pool, to, made);
     give_room_back(self->pool, made->num_bytes);
@@ -375,6 +377,8 @@ static void start_worker(weir_group_pool *pool, worker *started)
     sigdelset(&all, SIGPROF); /* profilers want it on every thread */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     started->has_thread = pthread_create(&started->thread, NULL, run_worker, started) == 0;
+    if (started->has_thread) /* else it would have that of its creator, which may be a pool's */
+        pthread_setname_np(started->thread, "weir-group");
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -592,6 +596,7 @@ static waiting_picture *take_picture(weir_group_pool *pool)
     while (pool->first && !pool->first->pictures && pool->first->is_done)
         remove_first(pool);
     waiting_picture *taken = pool->first ? pool->first->pictures : NULL;
+    pool->is_doubtful |= taken && pool->has_delay && taken->delay != pool->delay; /* before it is given out */
     if (!taken || pool->is_doubtful)
         return NULL;
     pool->first->pictures = taken->next;

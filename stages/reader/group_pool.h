@@ -21,8 +21,8 @@
 
 /* The pictures that are made of the frames. */
 typedef struct weir_group_pictures {
-    const weir_picture_config
-        *config;          /* without a filter; a whole copy, which outlives the pool. NULL = none are made */
+    /* Without a filter; a whole copy, which outlives the pool. NULL = none are made. */
+    const weir_picture_config *config;
     size_t picture_bytes; /* of each, as far as the header tells; 0 = it does not */
 } weir_group_pictures;
 

@@ -439,7 +439,7 @@ double weir__mean_interval(const double *values, uint32_t count, double *half_wi
 
 uint64_t weir__live_resident_bytes(void)
 {
-    int64_t bytes = weir__resident_bytes_read();
+    int64_t bytes = weir__resident_bytes_read("/proc/self");
     return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
