@@ -65,7 +65,7 @@ TEST_CASE(a_loop_that_waits_for_data_is_told_how_long_and_what_it_could_gain)
     assert_near(r.most_low, 1 / (1 - r.share_low));
     assert_near(r.most_high, 1 / (1 - r.share_high));
     assert_true(isnan(r.gain) && isnan(r.gain_low) && isnan(r.gain_high) && r.num_replayed == 0);
-    assert_has(r.text, "the loop waits for data: it does so for 25.9 % of the time");
+    assert_has(r.text, "the loop waits for data: it waits for 25.9 % of the time");
     assert_has(r.text, "300 steps");
     assert_has(r.text, "at most 1.35 times");
     weir_loop_free(loop);

@@ -155,6 +155,7 @@ static char *query_of_rolls(weir_subject subject)
 {
     const weir_lap_table *table = &weir__lap_tables[subject];
     const weir_metric_table *metrics = weir_subject_metrics(subject);
+    const bool has_kinds = weir_subject_has_kinds(subject); /* the kind of a name may change within a run */
     sqlite3_str *cases = sqlite3_str_new(NULL), *sums = sqlite3_str_new(NULL);
     put_metric_of_rolls(cases, sums, "num_joined");
     for (size_t i = 0; i < metrics->num_metrics; i++) {
@@ -163,14 +164,16 @@ static char *query_of_rolls(weir_subject subject)
             put_metric_of_rolls(cases, sums, metrics->metrics[i].name);
     }
     char *which = sqlite3_str_finish(cases), *all = sqlite3_str_finish(sums);
-    char *sql = which && all
-                    ? sqlite3_mprintf(
-                          "SELECT printf('roll %%d in %s: %%s of %%s is not the sum of its laps', roll, fault,"
-                          " name) FROM (SELECT x.roll, x.name, CASE%s END AS fault FROM main.%s x LEFT JOIN"
-                          " (SELECT roll, name%s FROM main.%s WHERE run_id = ?1 GROUP BY roll, name) s ON s.roll ="
-                          " x.roll AND s.name = x.name WHERE x.run_id = ?1) WHERE fault IS NOT NULL",
-                          table->rolls, which, table->rolls, all, table->name)
-                    : NULL;
+    char *sql =
+        which && all
+            ? sqlite3_mprintf(
+                  "SELECT printf('roll %%d in %s: %%s of %%s is not the sum of its laps', roll, fault,"
+                  " name) FROM (SELECT x.roll, x.name, CASE%s END AS fault FROM main.%s x LEFT JOIN"
+                  " (SELECT roll, name%s%s FROM main.%s WHERE run_id = ?1 GROUP BY roll, name%s) s ON s.roll ="
+                  " x.roll AND s.name = x.name%s WHERE x.run_id = ?1) WHERE fault IS NOT NULL",
+                  table->rolls, which, table->rolls, has_kinds ? ", kind" : "", all, table->name,
+                  has_kinds ? ", kind" : "", has_kinds ? " AND s.kind = x.kind" : "")
+            : NULL;
     sqlite3_free(which);
     sqlite3_free(all);
     return sql;

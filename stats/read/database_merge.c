@@ -33,7 +33,8 @@ typedef struct merging {
  * of their first laps, which are new.
  */
 static const char make_texts[] =
-    "WITH tables AS (SELECT s.name AS name, group_concat(format('\"%%w\"', c.name), ', ') AS columns,"
+    "WITH tables AS (SELECT s.name AS name, max(c.name = 'kind') AS has_kind, group_concat(format('\"%%w\"', "
+    "c.name), ', ') AS columns,"
     " group_concat(CASE c.name WHEN 'run_id' THEN 'm.to_id' ELSE format('s.\"%%w\"', c.name) END, ', ') AS wanted"
     " FROM %s.sqlite_schema s, pragma_table_info(s.name, '%s') c, pragma_table_info(s.name, 'main') t"
     " WHERE t.name = c.name AND c.name <> 'id' AND (s.type = 'table' OR '%s' = 'temp')"
@@ -42,8 +43,8 @@ static const char make_texts[] =
     "m ON"
     " s.run_id = m.from_id WHERE m.to_id ORDER BY m.to_id, %s;', name, iif(is_rolls, 'id, ', ''), columns,"
     " iif(is_rolls, format('(SELECT min(c.id) FROM main.\"%%w\" c WHERE c.name = s.name AND c.timestamp BETWEEN"
-    " s.start_time AND s.timestamp AND +c.run_id = m.to_id AND c.roll = s.roll), ', replace(name, '_rolls', "
-    "'_stats')),"
+    " s.start_time AND s.timestamp AND +c.run_id = m.to_id AND c.roll = s.roll%%s), ', replace(name, '_rolls', "
+    "'_stats'), iif(has_kind, ' AND c.kind = s.kind', '')),"
     " ''), wanted, name), ' '),"
     " group_concat(format('(SELECT count(*) FROM %s.\"%%w\" c WHERE c.run_id = s.run_id) > (SELECT count(*) FROM"
     " main.\"%%w\" c WHERE c.run_id = t.run_id)', name, name), ' OR ') FROM (SELECT *, substr(name, -6) = '_rolls' "

@@ -246,11 +246,13 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
             is_lap ? weir__lap_table_expressions(subject_of(kind), NULL, true) : weir__record_expressions(kind);
         tables[count] = selections[is_lap ? WEIR_RECORD_TASK : kind];
         tables[count].name = table_names[i].name;
-        rolled[count] = is_lap && reader->joins_laps ? weir__rolled_laps(subject_of(kind), NULL) : NULL;
+        const bool is_rolled = is_lap && reader->joins_laps;
+        rolled[count] = is_rolled ? weir__rolled_laps(subject_of(kind), NULL) : NULL;
         tables[count].table = rolled[count] ? rolled[count]
                               : is_lap      ? weir__lap_tables[subject_of(kind)].name
                                             : weir__record_table_of(kind)->name;
-        tables[count].columns = columns[count] ? columns[count] : "no_such_column"; /* an error */
+        bool is_made = columns[count] && (rolled[count] || !is_rolled);
+        tables[count].columns = is_made ? columns[count] : "no_such_column"; /* an error */
         count++;
     }
     int status = weir__select_from(reader, tables, count, filter, sql, statement, error);

@@ -7,7 +7,7 @@
 /* In messages and results, in the place of a path. */
 #define WEIR__MEMORY_PATH "(memory)"
 
-/* "" = the writer records in a file, at *path. Both live as long as the writer. */
+/* "" = the writer records in a file, at *path, which is absolute. Both live as long as the writer. */
 const char *weir__writer_memory_name(const weir_sqlite_writer *writer, const char **path);
 
 #endif

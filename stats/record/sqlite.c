@@ -167,18 +167,6 @@ static int start_stacks(weir_sqlite_writer *writer, bool are_wanted, weir_error 
     return WEIR_OK;
 }
 
-static bool is_of_parent(const weir_sqlite_writer *writer)
-{
-    return writer->store->fork_number != weir__store_fork_number();
-}
-
-static int report_fork(const weir_sqlite_writer *writer, weir_error *error)
-{
-    return weir_error_set(error, WEIR_EFORKED, 0,
-                          "database %s: its writer belongs to the parent process: open one after fork()",
-                          writer->path_text.text);
-}
-
 int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, size_t given_size,
                            weir_sqlite_writer **result, weir_error *error)
 {
@@ -227,7 +215,7 @@ fail:
 
 const char *weir__writer_memory_name(const weir_sqlite_writer *writer, const char **path)
 {
-    *path = writer->path;
+    *path = writer->store->file_name ? writer->store->file_name : writer->path;
     return writer->memory_name;
 }
 
@@ -244,8 +232,8 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
     enum { MAX_CHOSEN = 1 << 16 };
     weir_sqlite_items options;
     *hook = (weir_task_hook){ 0 };
-    if (is_of_parent(writer))
-        return report_fork(writer, error);
+    if (weir__writer_is_of_parent(writer))
+        return weir__writer_report_fork(writer, error);
     int status = weir_struct_copy(&options, sizeof options, given, given_size, "weir_sqlite_items", error);
     if (status != WEIR_OK)
         return status;
@@ -264,7 +252,7 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
 
 int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
 {
-    if (!writer || is_of_parent(writer))
+    if (!writer || weir__writer_is_of_parent(writer))
         return 0;
     uv_mutex_lock(&writer->store->lock);
     weir_run *run = writer->runs;
@@ -279,8 +267,8 @@ int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
 {
     if (!writer)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    if (is_of_parent(writer))
-        return report_fork(writer, error);
+    if (weir__writer_is_of_parent(writer))
+        return weir__writer_report_fork(writer, error);
     uv_mutex_lock(&writer->store->lock);
     bool done = weir__buffer_flush_locked(writer);
     weir_problem found = writer->store->problem;
@@ -322,8 +310,8 @@ int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
 {
     if (!writer)
         return WEIR_OK;
-    if (is_of_parent(writer))
-        return report_fork(writer, error);
+    if (weir__writer_is_of_parent(writer))
+        return weir__writer_report_fork(writer, error);
     weir__stack_recorder_free(writer->stacks);
     int code = leave_store(writer, writer->retry_limit_ns);
     assert(!writer->first && !writer->batch.entries && writer->buffered == 0);

@@ -289,8 +289,42 @@ static int begin_sampling(weir_error *error)
                           strerror(code));
 }
 
+/* Held during fork(), so that the child gets them free, and the tree whole. */
+static void lock_both(void)
+{
+    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&tree_lock);
+}
+
+static void unlock_both(void)
+{
+    pthread_mutex_unlock(&tree_lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The sampler's thread and its timers are not in the child. */
+static void forget_sampling(void)
+{
+    if (num_users)
+        signal(SIGPROF, SIG_DFL);
+    num_users = 0;
+    memset(&threads, 0, sizeof threads);
+    memset(functions, 0, sizeof functions);
+    weir__stack_tree_clear(&tree);
+    for (stack_sample *sample = ring; sample < ring + RING; sample++)
+        atomic_store(&sample->state, SAMPLE_FREE);
+    unlock_both();
+}
+
+static void register_handlers(void)
+{
+    pthread_atfork(lock_both, unlock_both, forget_sampling);
+}
+
 int weir__stack_sampler_start(weir_error *error)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_handlers);
     pthread_mutex_lock(&lock);
     int status = num_users ? WEIR_OK : begin_sampling(error);
     num_users += status == WEIR_OK;

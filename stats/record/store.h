@@ -17,10 +17,12 @@
  *   Failing     The disk fails for all: each writer keeps its batch, and it is tried again for all. Patience is the
  *               writer's own: one that closes after its limit loses its entries, is told, and the others go on.
  *   Closing     A writer is closed when all of it is committed or dropped. If others go on, the log is then synced;
- *               the last one ends the thread and closes the connection, which moves the log into the database. Either
+ *               the last one ends the thread and closes the connection, which moves the log into the database, or
+ *               leaves it to others that have the file open: then it is synced. Either
  *               way the ended run survives a power failure.
  *   fork()      A store stays with the parent. The child forgets it: weir_sqlite_open() makes another one there, and calls
- *               for a writer of the parent return WEIR_EFORKED.
+ *               for a writer of the parent return WEIR_EFORKED. The child inherits SQLite's own table of locks as it was: it
+ *               records into another file, not into one that the parent had open.
  *
  * Locks: the registry's, then the store's. Nothing that blocks or calls back is called with either held, except malloc and
  * free.
@@ -53,6 +55,8 @@ typedef struct weir_store {
     /* immutable after start */
     dev_t device; /* of a file */
     ino_t inode;
+    const char *file_name;    /* absolute; the connection's. NULL = memory */
+    char *log_path;           /* of its log (-wal) */
     unsigned fork_number;     /* weir__store_fork_number() of the process to which it belongs */
     weir_path_text path_text; /* for messages */
     uv_thread_t thread;

@@ -1,11 +1,14 @@
 /* Which stores there are. See store.h. */
 #include "stats/record/store.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <weir/clock.h>
 
@@ -114,6 +117,11 @@ static int note_file(weir_store *store, const char *path)
         return SQLITE_READONLY_DBMOVED;
     store->device = file.st_dev;
     store->inode = file.st_ino;
+    store->file_name = sqlite3_db_filename(store->db, "main");
+    if (asprintf(&store->log_path, "%s-wal", store->file_name) < 0) {
+        store->log_path = NULL;
+        return SQLITE_NOMEM;
+    }
     return weir__transaction_check_file(store->db);
 }
 
@@ -169,11 +177,25 @@ fail_thread:
     destroy_lock(store);
 fail_connection:
     close_connection(store);
+    free(store->log_path);
     free(store);
     return status;
 }
 
-static void end_store(weir_store *store)
+/* Where other connections have the file open, closing leaves the log as it is: it is synced here. It is never locked by itself, so
+   its descriptor may be closed. Returns SQLite's code. */
+static int sync_log_that_is_left(const char *log_path)
+{
+    int file = log_path ? open(log_path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return SQLITE_OK; /* closing has moved it into the database, which is synced */
+    int result = fdatasync(file);
+    close(file);
+    return result == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+}
+
+/* Returns SQLite's code of the sync. */
+static int end_store(weir_store *store)
 {
     uv_mutex_lock(&store->lock);
     store->is_ending = true;
@@ -181,8 +203,11 @@ static void end_store(weir_store *store)
     uv_mutex_unlock(&store->lock);
     uv_thread_join(&store->thread);
     close_connection(store);
+    int code = sync_log_that_is_left(store->log_path);
     destroy_lock(store);
+    free(store->log_path);
     free(store);
+    return code;
 }
 
 /* ---- joining and leaving ------------------------------------------------------------------------------------------- */
@@ -269,12 +294,10 @@ static int await_sync(weir_store *store)
 int weir__store_leave(weir_store *store)
 {
     int code = SQLITE_OK;
-    bool is_last = remove_user(store, true); /* closing the connection syncs, too */
+    bool is_last = remove_user(store, true); /* ending it syncs, too */
     if (!is_last) {
         code = await_sync(store);
         is_last = remove_user(store, false);
     }
-    if (is_last)
-        end_store(store);
-    return code;
+    return is_last ? end_store(store) : code;
 }

@@ -243,9 +243,10 @@ static weir_transaction_part *collect_parts_locked(weir_store *store)
 static void thin_runs(weir_store *store, const weir_transaction_part *part)
 {
     int64_t keep_ns = part->writer->keep_ns, before_unix_ns = unix_clock_ns() - keep_ns;
-    for (weir_run *run = part->runs; run && keep_ns; run = run->next)
+    int code = SQLITE_OK;
+    for (weir_run *run = part->runs; run && keep_ns && code == SQLITE_OK; run = run->next)
         if (run->run_id)
-            weir__rolls_thin(&store->rows, run, before_unix_ns);
+            code = weir__rolls_thin(&store->rows, run, before_unix_ns);
 }
 
 /* The lock is held before and after, but not in between. */
@@ -296,7 +297,7 @@ static void flush_store(weir_store *store)
 
 /* ---- closing ------------------------------------------------------------------------------------------------------- */
 
-/* Drops the entries of the batch, the starts and ends of runs only if that is wanted. */
+/* Drops the entries of the batch, boundaries (record.h) only if that is wanted. */
 static void drop_batch_locked(weir_sqlite_writer *writer, bool boundaries_too)
 {
     for (weir_record_entry **link = &writer->batch.entries; *link;) {
@@ -336,7 +337,7 @@ static bool out_of_patience_locked(const weir_sqlite_writer *writer)
 }
 
 /*
- * Called when closing has timed out: drops everything of the writer except the starts and ends of runs and the numbers of
+ * Called when closing has timed out: drops everything of the writer except boundaries and the numbers of
  * lost entries, which are tried once more. The lock is held before and after, but not in between.
  */
 static void give_up(weir_store *store, weir_sqlite_writer *writer)

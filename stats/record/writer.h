@@ -9,7 +9,7 @@
  *
  * Entries are dropped in two cases only: an observer call has waited retry_limit_ns for a full buffer, or closing has
  * waited as long for the rest. A row that the database refuses permanently is dropped alone. Dropped entries are
- * counted per run. The start and the end of a run are always accepted.
+ * counted per run. Boundaries (record.h) are always accepted: the start, the stages and the end of a run, and functions of stacks.
  *
  * One lock: the store's. Nothing that blocks or calls back is called with it held, except malloc and free.
  */
@@ -94,5 +94,10 @@ void weir__buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, i
 
 /* Waits until all accepted entries are settled; false if the retry limit passed first. */
 bool weir__buffer_flush_locked(weir_sqlite_writer *writer);
+
+/* The writer is that of the parent of this forked process: its thread and locks are not here. */
+bool weir__writer_is_of_parent(const weir_sqlite_writer *writer);
+/* WEIR_EFORKED */
+int weir__writer_report_fork(const weir_sqlite_writer *writer, weir_error *error);
 
 #endif

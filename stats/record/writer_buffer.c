@@ -144,9 +144,23 @@ static void flush_items(weir_sqlite_writer *writer, const char *stage)
         weir__item_sampler_flush(items, stage);
 }
 
+bool weir__writer_is_of_parent(const weir_sqlite_writer *writer)
+{
+    return writer->store->fork_number != weir__store_fork_number();
+}
+
+int weir__writer_report_fork(const weir_sqlite_writer *writer, weir_error *error)
+{
+    return weir_error_set(error, WEIR_EFORKED, 0,
+                          "database %s: its writer belongs to the parent process: open one after fork()",
+                          writer->path_text.text);
+}
+
 static int buffer_attach(void *self, weir_error *error)
 {
     weir_sqlite_writer *writer = self;
+    if (weir__writer_is_of_parent(writer))
+        return weir__writer_report_fork(writer, error);
     uv_mutex_lock(&writer->store->lock);
     bool in_use = writer->attached;
     writer->attached = true;

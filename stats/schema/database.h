@@ -45,16 +45,16 @@ int weir__database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **
  */
 int weir__database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error);
 
-/* Waits until all that was committed is on the disk, in the log (-wal) or in the database. By the connection's thread. Returns
-   SQLite's code. */
-int weir__database_sync_log(sqlite3 *db);
-
 /*
  * The same for a database in memory, by a name for SQLite's VFS "memdb" (a URI): the writer makes it, and it lives until the last
  * connection is closed. Readers wait while the writer commits, and the other way round. `path` is for messages.
  */
 int weir__database_make_memory(const char *name, sqlite3 **db, const char *path, weir_error *error);
 int weir__database_open_memory(const char *name, sqlite3 **db, int *schema, const char *path, weir_error *error);
+
+/* Waits until all that was committed is on the disk, in the log (-wal) or in the database. By the connection's thread. Returns
+   SQLite's code. */
+int weir__database_sync_log(sqlite3 *db);
 
 /* Closes; NULL is fine. */
 void weir__database_close(sqlite3 *db);

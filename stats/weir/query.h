@@ -115,7 +115,7 @@ struct weir_sqlite_writer;
 /*
  * Opens what a writer records, in its file or in memory, while the run goes on or after it: first waits until all that it has observed
  * is written (weir_sqlite_flush()). Laps are observed when they end (weir_pipeline_options.stats_interval_ns). The reader is a
- * connection of its own, and may be used on another thread. It also works after weir_sqlite_close(). While a reader of a
+ * connection of its own, and may be used on another thread. The reader also works after weir_sqlite_close(). While a reader of a
  * recording in memory holds it (weir_reader_hold()) or is in the middle of a query, the writer keeps entries in its buffer. On failure
  * *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
  */
@@ -658,7 +658,7 @@ typedef enum weir_finding_level {
 typedef struct weir_finding {
     weir_finding_level level;
     const char *check; /* "schema", "integrity", "references", "run", "histograms", "laps", "slots", "failures",
-                          "queues", "stacks" */
+                          "queues", "stacks", "rolls" */
     int64_t run_id;    /* 0 = the whole database */
     const char *text;  /* a sentence without a full stop */
 } weir_finding;

@@ -16,7 +16,8 @@
  *
  * Writers that a process opens for the same file, one for each of its pipelines, share one thread, one connection and its
  * transactions. Each has its own buffer, limits and runs. A writer stays with the process that has opened it: in a forked
- * child, its functions return WEIR_EFORKED and do nothing.
+ * child, its functions return WEIR_EFORKED and do nothing, and the child records into another file: SQLite allows no use of one that
+ * its parent had open.
  *
  * If the database is locked, full or failing, writes are retried while the buffer has room. Entries that are dropped
  * in the end are counted, logged, reported by weir_sqlite_close() (WEIR_ENOTFOUND: the file was deleted or replaced
@@ -60,7 +61,7 @@ typedef struct weir_sqlite_options {
        the same of each recording, but then only a warning is logged */
     bool stacks;
     /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to 64
-       in one, which has their sums; older items are deleted. The room is used again, the file does not become smaller */
+       in one, which has their sums; older items are deleted; samples of functions, events and failures stay. The room is used again, the file does not become smaller */
     int64_t keep_ns;
     /* Record in memory instead of a file; the path is NULL. weir_reader_open_writer() reads it. The memory is freed when the writer and
        its readers are closed. It grows by about 2 kB with each lap of three stages, up to SQLite's limit, 1 GiB unless the program has

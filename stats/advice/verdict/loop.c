@@ -41,6 +41,7 @@ struct weir_loop {
     bool is_replayed;
     int64_t wait_ns, step_ns; /* when these began */
     weir_span_token span;
+    weir_span_name *wait_name, *step_name, *replay_name;
     loop_part loaded, replayed;
     uint64_t num_starts;
     double starts_s;
@@ -53,7 +54,10 @@ int weir_loop_new(weir_loop **loop, weir_error *error)
     *loop = calloc(1, sizeof **loop);
     if (!*loop)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    (*loop)->is_start = true;
+    **loop = (weir_loop){ .is_start = true,
+                          .wait_name = weir_span_name_get("loop", "wait"),
+                          .step_name = weir_span_name_get("loop", "step"),
+                          .replay_name = weir_span_name_get("loop", "replay") };
     return WEIR_OK;
 }
 
@@ -133,7 +137,7 @@ int weir_loop_wait(weir_loop *loop)
     if (loop->state != LOOP_WAITS)
         loop->wait_ns = now_ns;
     loop->state = LOOP_WAITS;
-    loop->span = weir_span_start(weir_span_name_get("loop", "wait"));
+    loop->span = weir_span_start(loop->wait_name);
     return WEIR_OK;
 }
 
@@ -145,7 +149,7 @@ int weir_loop_step(weir_loop *loop, bool is_replayed)
     loop->step_ns = weir_clock_ns();
     loop->is_replayed = is_replayed;
     loop->state = LOOP_STEPS;
-    loop->span = weir_span_start(weir_span_name_get("loop", is_replayed ? "replay" : "step"));
+    loop->span = weir_span_start(is_replayed ? loop->replay_name : loop->step_name);
     return WEIR_OK;
 }
 
@@ -242,7 +246,7 @@ static void put_text(weir_loop_result *r)
         return;
     }
     int length = snprintf(r->text, sizeof r->text,
-                          "%s: it does so for %.1f %% of the time (%.1f to %.1f %%, %" PRIu64 " steps), so ",
+                          "%s: it waits for %.1f %% of the time (%.1f to %.1f %%, %" PRIu64 " steps), so ",
                           sentences[r->kind], 100 * r->share, 100 * r->share_low, 100 * r->share_high, r->num_steps);
     if (isnan(r->gain))
         snprintf(r->text + length, sizeof r->text - (size_t)length,

@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-/* One thread at a time. About 4 kB, however many steps there are. */
+/* One thread at a time. About 2 kB, however many steps there are. */
 typedef struct weir_loop weir_loop;
 
 /* WEIR_OK, or WEIR_EINVAL or WEIR_ENOMEM with *error (may be NULL) filled. */
