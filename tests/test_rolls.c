@@ -32,7 +32,7 @@ static const struct {
     { WEIR_SUBJECT_POOL, "0:pool", "pool", 1 },           { WEIR_SUBJECT_PROCESS, "0:process", "process", 1 },
     { WEIR_SUBJECT_MACHINE, "0:machine", "machine", 1 },  { WEIR_SUBJECT_SPAN, "wire/read", "span", 150 },
     { WEIR_SUBJECT_SPAN, "zero/now", "marker", 7 },       { WEIR_SUBJECT_COUNTER, "user/loss", "level", 3 },
-    { WEIR_SUBJECT_COUNTER, "user/bytes", "total", 1 },
+    { WEIR_SUBJECT_COUNTER, "user/bytes", "total", 1 },   { WEIR_SUBJECT_SPAN, "wire/read", "frame", 100 },
 };
 
 enum { NUM_SUBJECTS = sizeof subjects / sizeof subjects[0] };
@@ -435,6 +435,23 @@ static const char *finding_of_rolls(const char *path)
     return found;
 }
 
+static void count_wrong_sum(void *self, const weir_finding *finding)
+{
+    *(int *)self += strstr(finding->text, "is not the sum of its laps") != NULL;
+}
+
+/* Random laps are wrong in other ways, which are none of this count. */
+static int count_wrong_sums(const char *path)
+{
+    int num_wrong = 0;
+    weir_reader *reader = open_reader(path);
+    weir_error error = { 0 };
+    if (weir_database_check(reader, true, count_wrong_sum, &num_wrong, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    weir_reader_close(reader);
+    return num_wrong;
+}
+
 TEST_CASE(a_check_finds_a_roll_that_is_not_the_sum_of_its_laps)
 {
     const char *path = in_folder("rolls.db");
@@ -444,6 +461,7 @@ TEST_CASE(a_check_finds_a_roll_that_is_not_the_sum_of_its_laps)
     recording_end(writer, 3000);
     assert_string_equal(finding_of_rolls(path), "0 have the sums of their laps");
     execute(path, "UPDATE queue_rolls SET num_items = num_items + 1 WHERE roll = 2 AND name = '0:2:sink_queue'");
+    assert_int_equal(count_wrong_sums(path), 1);
     assert_string_equal(finding_of_rolls(path),
                         "2 roll 2 in queue_rolls: num_items of 0:2:sink_queue is not the sum of its laps");
 }
@@ -466,6 +484,7 @@ TEST_CASE(merged_runs_keep_their_rolls)
                      0);
     assert_int_equal(query_int(to, "SELECT count(*) FROM roll WHERE run_id > 1"),
                      query_int(path, "SELECT count(*) FROM roll"));
+    assert_int_equal(count_wrong_sums(to), 0); /* also of a name of two kinds */
     compare_answers(to, 6, 12);
 }
 

@@ -1212,6 +1212,8 @@ static void use_what_is_of_the_parent(const char *path)
     CHILD_ASSERT(strstr(error.message, "open one after fork()"));
     CHILD_ASSERT(weir_sqlite_run_id(of_the_parent) == 0);
     CHILD_ASSERT(weir_sqlite_close(of_the_parent, &error) == WEIR_EFORKED);
+    weir_observer observer = weir_sqlite_observer(of_the_parent);
+    CHILD_ASSERT(observer.attach(observer.self, &error) == WEIR_EFORKED);
     if (IS_THREAD_SANITIZER)
         return; /* which ends a child that starts a thread */
     weir_sqlite_writer *own = open_in_child(path, NULL);

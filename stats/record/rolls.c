@@ -238,7 +238,7 @@ static int add_up_subject(weir_insert *rows, weir_subject subject, int64_t run_i
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int write_sums(weir_insert *rows, int64_t run_id, int64_t number)
+static int write_roll(weir_insert *rows, int64_t run_id, int64_t number)
 {
     sqlite3_stmt *row = rows->roll_statements.new_number;
     roll_extent extent = { 0 };
@@ -256,20 +256,6 @@ static int write_sums(weir_insert *rows, int64_t run_id, int64_t number)
     code = sqlite3_step(row);
     sqlite3_reset(row);
     return code == SQLITE_DONE ? SQLITE_OK : code;
-}
-
-/* A lap whose histogram is damaged has no sum: then there is no roll of this number, and readers take its laps. */
-static int write_roll(weir_insert *rows, int64_t run_id, int64_t number)
-{
-    int code = sqlite3_exec(rows->db, "SAVEPOINT roll", NULL, NULL, NULL);
-    if (code != SQLITE_OK)
-        return code;
-    code = write_sums(rows, run_id, number);
-    bool is_damaged = (code & 0xff) == SQLITE_CORRUPT;
-    if (is_damaged)
-        code = sqlite3_exec(rows->db, "ROLLBACK TO roll", NULL, NULL, NULL);
-    int released = code == SQLITE_OK ? sqlite3_exec(rows->db, "RELEASE roll", NULL, NULL, NULL) : SQLITE_OK;
-    return code == SQLITE_OK ? released : code;
 }
 
 /* Also those that ended before an entry that was dropped. */
