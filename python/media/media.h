@@ -1,0 +1,87 @@
+/* The pieces of weir._media. Internal; all with the GIL held. */
+#ifndef PYTHON_MEDIA_MEDIA_H
+#define PYTHON_MEDIA_MEDIA_H
+
+#include "python/common/binding.h"
+
+#include <weir/arrays.h>
+#include <weir/collate.h>
+#include <weir/stages.h>
+#include <weir/video_reader.h>
+
+/* What weir._core gives. Set when the module is loaded. */
+extern const weirpy_core *weirpy_core_table;
+
+/* ---- array.c: an array that shares the memory of a result ---- */
+
+int weirpy_array_ready(PyObject *module);
+
+/* What an array shows of an item. The item and the column's name live as long as the owner of the item. */
+typedef struct weirpy_view {
+    weir_item *item;
+    weir_part part;
+    const char *column; /* of the user's, instead of the part; NULL = none */
+    Py_ssize_t index;   /* one element of the first dimension; WEIRPY_WHOLE = all */
+} weirpy_view;
+
+#define WEIRPY_WHOLE ((Py_ssize_t)-1)
+
+/* `owner` is the Python object that holds the item: the array keeps it. NULL with an exception raised. */
+PyObject *weirpy_array_new(PyObject *owner, const weirpy_view *view);
+
+/* For objects that are an array themselves: their buffer, their DLPack capsule and device, and their shape and type. */
+int weirpy_fill_buffer(PyObject *exporter, const weirpy_view *of, Py_buffer *view, int flags);
+void weirpy_release_buffer(PyObject *exporter, Py_buffer *view);
+PyObject *weirpy_dlpack(const weirpy_view *of, PyObject *args, PyObject *named);
+PyObject *weirpy_dlpack_device(const weirpy_view *of);
+PyObject *weirpy_shape(const weirpy_view *of);
+PyObject *weirpy_dtype(const weirpy_view *of);
+
+/* ---- result.c: Frames and Batch ---- */
+
+int weirpy_result_ready(PyObject *module);
+
+/* weirpy_wrap functions. */
+PyObject *weirpy_wrap_frames(weir_item *item);
+PyObject *weirpy_wrap_batch(weir_item *item);
+
+/* ---- source.c: where a reader's bytes come from ---- */
+
+typedef struct weirpy_source {
+    PyObject *object;              /* NULL = none */
+    PyObject *path;                /* bytes; NULL = it is no path */
+    Py_buffer view;                /* obj NULL = it is no bytes */
+    weir_file_functions functions; /* self NULL = it is no file object */
+} weirpy_source;
+
+/* Fills *source and what of *to says where the bytes are. The source must stay where it is until it is ended. 0; or -1 with an
+   exception raised, and there is nothing to end. */
+int weirpy_source_begin(weirpy_source *source, PyObject *object, weir_video_source *to);
+void weirpy_source_end(weirpy_source *source);
+
+/* ---- configs.c: structs of weir from dictionaries ---- */
+
+/* A weir_video_config with the structs that it points to. */
+typedef struct weirpy_video {
+    weir_video_config config;
+    weir_picture_config picture;
+    weir_input_config input;
+    weir_decoder_config decoder;
+    int64_t *numbers; /* the lists of the sampling */
+} weirpy_video;
+
+/* options: a dict with any of "video", "sampling", "picture", "input" and "decoder", each a dict with the names of the fields of
+   that struct, for times in nanoseconds. 0, or -1 with an exception raised; weirpy_video_end() in both cases. What
+   it points to is valid as long as the dictionaries. */
+int weirpy_video_fill(weirpy_video *video, PyObject *options);
+void weirpy_video_end(weirpy_video *video);
+
+/* *numbers holds the lists of the sampling, and is to be freed with PyMem_Free(). */
+int weirpy_sampling_fill(weir_sampling *sampling, PyObject *values, int64_t **numbers);
+int weirpy_picture_fill(weir_picture_config *picture, PyObject *values);
+
+/* ---- reader.c ---- */
+
+int weirpy_reader_ready(PyObject *module);
+
+#endif

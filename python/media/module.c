@@ -1,0 +1,33 @@
+/* weir._media: what needs FFmpeg. */
+#include "python/media/media.h"
+
+const weirpy_core *weirpy_core_table;
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "weir._media",
+    .m_size = -1,
+};
+
+static int fill_module(PyObject *module)
+{
+    PyObject *core = PyImport_ImportModule("weir._core"); /* the capsule is its attribute */
+    weirpy_core_table = core ? PyCapsule_Import(WEIRPY_CORE_CAPSULE, 0) : NULL;
+    Py_XDECREF(core);
+    if (!weirpy_core_table || weirpy_core_table->register_type(WEIR_TYPE_FRAMES, weirpy_wrap_frames) ||
+        weirpy_core_table->register_type(WEIR_TYPE_COLLATED, weirpy_wrap_batch))
+        return -1;
+    return weirpy_array_ready(module) || weirpy_result_ready(module) || weirpy_reader_ready(module);
+}
+
+PyMODINIT_FUNC PyInit__media(void);
+
+PyMODINIT_FUNC PyInit__media(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module && fill_module(module)) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

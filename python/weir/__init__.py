@@ -1,0 +1,33 @@
+"""weir: videos as arrays, one by one or as batches for training, and what limits the loading of them."""
+
+from weir import _core
+from weir._errors import Error
+
+__version__ = _core.VERSION
+
+# What needs FFmpeg is loaded when it is used first: `import weir` loads none of it.
+_PLACES = {
+    "Video": "weir._video",
+    "Frames": "weir._media",
+    "Batch": "weir._media",
+    "Array": "weir._media",
+}
+
+__all__ = ["Error", "cpu_budget", *_PLACES]
+
+cpu_budget = _core.cpu_budget
+
+
+def __getattr__(name):
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module 'weir' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(place), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_PLACES])

@@ -1,0 +1,71 @@
+"""The exceptions of weir. Each says what failed, where, and what to do."""
+
+
+class Error(Exception):
+    """A failure that weir reports.
+
+    status: its name, such as "EDATA"; stage: the stage of the pipeline, or ""; file: the label of the item, usually a path, or
+    ""; code: the native code of the library behind it (FFmpeg, SQLite, the system), or 0.
+    """
+
+    status = ""
+    stage = ""
+    file = ""
+    code = 0
+
+
+class Stopped(Error):
+    """The call was stopped before it was done."""
+
+
+class Invalid(Error, ValueError):
+    """An argument that is not valid."""
+
+
+class OutOfRange(Error, IndexError):
+    """A frame or a time that the video does not have."""
+
+
+class NotFound(Error, FileNotFoundError):
+    """A file that does not exist, or no frame that matches."""
+
+
+class NoPermission(Error, PermissionError):
+    """A file that may not be read or written."""
+
+
+class InputOutput(Error, OSError):
+    """Reading or writing failed."""
+
+
+class TimedOut(Error, TimeoutError):
+    """It took too long."""
+
+
+class NoMemory(Error, MemoryError):
+    """There is no memory."""
+
+
+_CLASSES = {
+    "WEIR_EINVAL": Invalid,
+    "WEIR_ENOMEM": NoMemory,
+    "WEIR_ESTOPPED": Stopped,
+    "WEIR_ETIMEDOUT": TimedOut,
+    "WEIR_ENOTFOUND": NotFound,
+    "WEIR_EACCESS": NoPermission,
+    "WEIR_EIO": InputOutput,
+    "WEIR_ERANGE": OutOfRange,
+}
+
+
+def make(status, name, text, stage, message, label, code):
+    """The exception of a weir_error."""
+    parts = [part for part in (stage, label, message or text) if part]
+    if label and message.startswith(label):
+        parts.remove(label)
+    error = _CLASSES.get(name, Error)(": ".join(parts))
+    error.status = name.removeprefix("WEIR_")
+    error.stage = stage
+    error.file = label
+    error.code = code
+    return error

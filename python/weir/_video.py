@@ -1,0 +1,201 @@
+"""weir.Video: the frames of one video, without a pipeline."""
+
+import operator
+
+from weir import _media, _options
+
+
+class Video:
+    """A video that is open: len(), indexing, times, iteration.
+
+    source: a path, a URL, the file's bytes (any object with a buffer, which is not copied), or a file object opened as binary.
+    size: the shortest side of the pictures, or (height, width); by default they are as they were coded. layout: "nhwc" or
+    "nchw". pixel: "rgb24", "gray8", "rgb48", … threads: for one long file. strict: damage fails, instead of being counted.
+
+    video[5] is one picture (height, width, 3). video[2:10:2] and video[[1, 5, 9]] are Frames (n, height, width, 3), which
+    numpy.asarray() and torch.from_dlpack() take without a copy. Threads may share a Video: one works at a time.
+    """
+
+    def __init__(self, source, *, name=None, threads=0, stream=0, strict=False, seed=0, max_frames=None,
+                 ca_file=None, allow_pipes=False, allow_insecure=False, **picture):
+        options = {
+            "picture": _options.picture(**picture),
+            "video": {
+                "stream": stream,
+                "seed": seed,
+                "damage": "strict" if strict else "tolerant",
+                "max_frames": max_frames,
+                "chunk_frames": 1,  # of iteration
+            },
+            "decoder": {"threads": threads},
+            "input": {"allow": (1 if allow_pipes else 0) | (2 if allow_insecure else 0), "ca_file": ca_file},
+        }
+        self._reader = _media.Reader(source, name, options)
+        self._info = self._reader.info()
+        self._times = None
+        self._turn = 0  # counts requests: an iteration that was interrupted begins anew
+
+    # ---- facts
+
+    def _exact(self):
+        if not self._info["exact"]:
+            self._turn += 1
+            self._reader.scan()
+            self._info = self._reader.info()
+        return self._info
+
+    def __len__(self):
+        """The number of frames, counted."""
+        return self._exact()["num_frames"]
+
+    @property
+    def duration(self):
+        """Seconds from the first frame to the end of the last one, counted."""
+        return self._exact()["duration_ns"] / _options.NS
+
+    @property
+    def fps(self):
+        """Frames per second on average, as the header says, or as counted if it says nothing. Times are exact, this is not."""
+        rate = self._info["average_rate"]
+        if rate:
+            return rate[0] / rate[1]
+        duration = self.duration
+        return len(self) / duration if duration else 0.0
+
+    @property
+    def codec(self):
+        """FFmpeg's name of the codec: "h264"."""
+        return self._info["codec"]
+
+    @property
+    def container(self):
+        """FFmpeg's names of the format: "mov,mp4,m4a,3gp,3g2,mj2"."""
+        return self._info["container"]
+
+    @property
+    def rotation(self):
+        """Degrees by which a player turns the pictures clockwise: 0, 90, 180 or 270. Pictures here are turned already."""
+        return self._info["rotation"]
+
+    @property
+    def size(self):
+        """Height and width of the pictures as they are coded."""
+        return self._info["size"]
+
+    @property
+    def info(self):
+        """All that the header says, as a dict; after len() with exact numbers."""
+        return dict(self._info)
+
+    def _all_times(self):
+        if self._times is None:
+            self._turn += 1
+            self._times = self._reader.times()
+            self._info = self._reader.info()
+        return self._times
+
+    @property
+    def times(self):
+        """The time of each frame from the first one, in seconds."""
+        return [time / _options.NS for time in self._all_times()[0]]
+
+    @property
+    def keyframes(self):
+        """The numbers of the frames that are marked as keyframes."""
+        return list(self._all_times()[1])
+
+    # ---- frames
+
+    def _request(self, sampling, picture=None):
+        self._turn += 1
+        return self._reader.frames(sampling, picture)
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            numbers = range(start, stop, step)
+            if not numbers:
+                raise IndexError(f"no frame is in {start}:{stop}:{step}; the video has {len(self)}")
+            if step == 1:
+                return self._request({"what": "all", "start_frame": start, "end_frame": stop})
+            return self._request({"indices": numbers})
+        if hasattr(key, "__index__"):
+            return self._request({"indices": [operator.index(key)]})[0]
+        return self._request({"indices": _as_list(key)})
+
+    def at(self, times, *, tolerance=None, match=None, outside=None, origin=None):
+        """The frames that are shown at these times, in seconds from the first frame; of one number, one frame.
+
+        tolerance: the nearest frame, and an error if it is further away. match: "shown" (default), "nearest" or "exact".
+        outside: of the video, "near" (default: up to one frame's duration), "clamp" or "fail". origin: "first" or "stream".
+        """
+        is_one = isinstance(times, (int, float))
+        sampling = {
+            "times_ns": [_options.ns(time) for time in ([times] if is_one else _as_list(times))],
+            "match": match or (None if tolerance is None else "exact"),
+            "tolerance_ns": None if tolerance is None else _options.ns(tolerance),
+            "outside": outside,
+            "origin": origin,
+        }
+        frames = self._request(sampling)
+        return frames[0] if is_one else frames
+
+    def between(self, start, stop, *, fps=None, origin=None):
+        """The frames with start <= time < stop, in seconds; with fps, so many for each second, repeated or skipped as needed."""
+        if not 0 <= start < stop and origin != "stream":
+            raise ValueError(f"between {start} and {stop} s there is no time of a video")
+        sampling = {"what": "all", "start_ns": _options.ns(start), "end_ns": _options.ns(stop), "origin": origin}
+        if fps is not None:
+            sampling.update(what="rate", **_options.rate(fps))
+        return self._request(sampling)
+
+    def spread(self, count):
+        """count frames, evenly over the video: the middles of equal parts."""
+        return self._request({"what": "uniform", "count": count})
+
+    def clips(self, count, *, frames, stride=1, start="random", short="last", epoch=0, number=0):
+        """count clips of so many frames at a stride, as one array (count, frames, …). start: "random", "first", "center", "even".
+
+        Random ones follow from the seed of the Video, the epoch and the number. short: what a clip is filled with if the video
+        is too short: "last" or "loop" frame, or "fail".
+        """
+        self._reader.set_number(epoch, number)
+        return self._request({"what": "clips", "num_clips": count, "count": frames, "stride_frames": stride,
+                              "clip_start": start, "clip_short": short})
+
+    def __iter__(self):
+        """Each frame, one after the other, in constant memory. Other requests may come in between."""
+        number, turn = 0, None
+        while True:
+            if turn != self._turn:
+                self._turn += 1
+                turn = self._turn
+                if number and number == len(self):
+                    return
+                self._reader.begin({"what": "all", "start_frame": number})
+            frames = self._reader.next()
+            if frames is None:
+                return
+            number += 1
+            yield frames[0]
+
+    # ---- the end
+
+    def close(self):
+        """Closes the file. Frames stay valid."""
+        self._reader.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __repr__(self):
+        info = self._info
+        height, width = info["size"]
+        return f"<weir.Video {info['codec']} {width}x{height}>"
+
+
+def _as_list(values):
+    return values.tolist() if hasattr(values, "tolist") else list(values)
