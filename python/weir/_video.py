@@ -119,9 +119,11 @@ class Video:
             if step == 1:
                 return self._request({"what": "all", "start_frame": start, "end_frame": stop})
             return self._request({"indices": numbers})
-        if hasattr(key, "__index__"):
-            return self._request({"indices": [operator.index(key)]})[0]
-        return self._request({"indices": _as_list(key)})
+        try:
+            number = operator.index(key)
+        except TypeError:
+            return self._request({"indices": _as_list(key)})
+        return self._request({"indices": [number]})[0]
 
     def at(self, times, *, tolerance=None, match=None, outside=None, origin=None):
         """The frames that are shown at these times, in seconds from the first frame; of one number, one frame.

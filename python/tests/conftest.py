@@ -1,0 +1,30 @@
+"""What the tests share: small clips, made by the ffmpeg program."""
+
+import subprocess
+
+import pytest
+
+
+def make_clip(path, *, seconds=3, rate=30, size="128x96", gop=30, pattern="testsrc2", codec="libx264", more=()):
+    """A clip whose frames all differ."""
+    source = f"{pattern}=size={size}:rate={rate}:duration={seconds}"
+    command = ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", source, "-c:v", codec, "-g", str(gop), *more, str(path)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def clip(tmp_path_factory):
+    """90 frames at 30 per second, 128 pixels wide and 96 high, a keyframe every 30 frames."""
+    return make_clip(tmp_path_factory.mktemp("clip") / "clip.mp4")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Two classes of four clips each, of different lengths: dance/0.mp4 to sing/3.mp4."""
+    root = tmp_path_factory.mktemp("videos")
+    for label in ("dance", "sing"):
+        (root / label).mkdir()
+        for i in range(4):
+            make_clip(root / label / f"{i}.mp4", seconds=1 + i * 0.5, rate=20, size="64x48")
+    return str(root)

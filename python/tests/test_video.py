@@ -1,0 +1,305 @@
+"""weir.Video: which frame, from where, in which memory, and what is said when it fails."""
+
+import gc
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+
+import pytest
+
+import weir
+from conftest import make_clip
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture(scope="module")
+def all_frames(clip):
+    """All frames as ffmpeg decodes them."""
+    command = ["ffmpeg", "-v", "error", "-i", clip, "-f", "rawvideo", "-pix_fmt", "rgb24", "-sws_flags", "bicubic", "-"]
+    raw = subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL).stdout
+    return np.frombuffer(raw, np.uint8).reshape(-1, 96, 128, 3)
+
+
+@pytest.fixture
+def video(clip):
+    with weir.Video(clip, scaler="exact") as opened:
+        yield opened
+
+
+def test_facts_are_those_of_the_file(video):
+    assert (len(video), video.fps, video.duration, video.codec, video.size) == (90, 30.0, 3.0, "h264", (96, 128))
+    assert video.keyframes == [0, 30, 60]
+    assert video.rotation == 0
+    assert "mp4" in video.container
+    assert video.times == pytest.approx([i / 30 for i in range(90)], abs=1e-9)
+
+
+def test_every_way_of_indexing_gives_the_frames_that_ffmpeg_decodes(video, all_frames):
+    assert (np.asarray(video[:]) == all_frames).all()
+    numbers = list(range(-90, 90))
+    random.Random(1).shuffle(numbers)
+    for i in numbers[:40]:
+        assert (np.asarray(video[i]) == all_frames[i]).all(), i
+    for chosen in (slice(2, 10, 3), slice(None, None, -7), slice(-5, None), slice(80, 1000)):
+        assert (np.asarray(video[chosen]) == all_frames[chosen]).all(), chosen
+    for chosen in ([3, 1, 1, -1], np.array([7, 2]), range(4, 8)):
+        assert (np.asarray(video[chosen]) == all_frames[list(chosen)]).all(), chosen
+    assert (np.asarray(video[np.int64(4)]) == all_frames[4]).all()
+
+
+def test_iteration_gives_each_frame_also_when_other_requests_come_between(video, all_frames):
+    number = 0
+    for frame in video:
+        assert (np.asarray(frame) == all_frames[number]).all()
+        assert frame.time == pytest.approx(number / 30)
+        if number % 7 == 0:
+            video[random.randrange(90)]
+        number += 1
+    assert number == 90
+
+
+def test_two_iterations_at_once_do_not_disturb_each_other(video):
+    assert sum(1 for _ in zip(video, video)) == 90
+
+
+def test_times_are_those_of_a_player(video, all_frames):
+    assert (np.asarray(video.at(0.5)) == all_frames[15]).all()
+    assert (np.asarray(video.at([0, 1.01, 2.99])) == all_frames[[0, 30, 89]]).all()
+    assert (np.asarray(video.at(1.02, match="nearest")) == all_frames[31]).all()
+    assert (np.asarray(video.at(99, outside="clamp")) == all_frames[89]).all()
+    assert (np.asarray(video.between(1, 2)) == all_frames[30:60]).all()
+    assert video.between(1, 2, fps=8).shape == (8, 96, 128, 3)
+    with pytest.raises(weir.Error, match="1.02"):
+        video.at(1.02, tolerance=0.001)
+    with pytest.raises(IndexError, match="after the end"):
+        video.at(99)
+
+
+def test_a_frame_that_does_not_exist_is_an_index_error_and_the_next_request_is_right(video, all_frames):
+    for wrong in (90, -91, [3, 90]):
+        with pytest.raises(IndexError, match="the video has 90 frame"):
+            video[wrong]
+    with pytest.raises(IndexError):
+        video[90:95]
+    assert (np.asarray(video[89]) == all_frames[89]).all()
+
+
+def test_bytes_and_file_objects_give_the_same_frames(clip, all_frames):
+    with open(clip, "rb") as file:
+        data = file.read()
+        file.seek(0)
+        sources = [data, bytearray(data), memoryview(data), io.BytesIO(data), file, OneWay(data)]
+        for source in sources:
+            opened = weir.Video(source, scaler="exact")
+            assert (np.asarray(opened[[5, 80]]) == all_frames[[5, 80]]).all(), source
+
+
+class OneWay(io.RawIOBase):
+    """A stream that cannot seek and gives little at a time."""
+
+    def __init__(self, data):
+        self.data = io.BytesIO(data)
+
+    def readable(self):
+        return True
+
+    def read(self, size=-1):
+        return self.data.read(min(size, 1000) if size > 0 else size)
+
+
+def test_an_exception_of_a_file_object_is_the_one_that_is_raised(clip):
+    class Broken(io.BytesIO):
+        is_broken = False
+
+        def read(self, size=-1):
+            if self.is_broken:
+                raise RuntimeError("the store is gone")
+            return super().read(size)
+
+    with open(clip, "rb") as file:
+        source = Broken(file.read())
+    opened = weir.Video(source)
+    source.is_broken = True
+    with pytest.raises(RuntimeError, match="the store is gone"):
+        opened[50]
+    source.is_broken = False
+    assert opened[50].shape == (96, 128, 3)
+
+
+def test_errors_name_the_file_and_are_also_pythons_own(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing.mp4") as raised:
+        weir.Video(tmp_path / "nothing.mp4")
+    assert isinstance(raised.value, weir.Error)
+    assert (raised.value.status, raised.value.code) == ("ENOTFOUND", -2)
+    assert raised.value.file.endswith("nothing.mp4")
+    text = tmp_path / "text.mp4"
+    text.write_text("this is no video")
+    with pytest.raises(weir.Error, match="text.mp4") as raised:
+        weir.Video(text)
+    assert raised.value.status == "EDATA"
+    with pytest.raises(TypeError, match="a path, a URL, bytes or a file object"):
+        weir.Video(5)
+    with pytest.raises(ValueError, match="'nhwc', 'nchw'"):
+        weir.Video(text, layout="hwc")
+    with pytest.raises(TypeError, match="unknown option: 'sise'"):
+        weir.Video(text, sise=3)
+
+
+def test_secrets_of_a_url_are_in_no_message():
+    with pytest.raises(weir.Error) as raised:
+        weir.Video("http://someone:secret@localhost:9/clip.mp4?X-Amz-Signature=secret")
+    assert "secret" not in f"{raised.value} {raised.value.file}"
+
+
+def test_sizes_pixels_and_layouts(clip):
+    shapes = {
+        (("size", 48),): (48, 64, 3),
+        (("size", (32, 40)),): (32, 40, 3),
+        (("longest", 64), ("layout", "nchw")): (3, 48, 64),
+        (("pixel", "gray8"),): (96, 128, 1),
+        (("width", 64), ("height", 64), ("resize", "crop")): (64, 64, 3),
+    }
+    for options, shape in shapes.items():
+        assert weir.Video(clip, **dict(options))[0].shape == shape
+    deep = weir.Video(clip, pixel="rgb48")[0]
+    assert deep.dtype == "uint16"
+    assert np.asarray(deep).dtype == np.uint16
+
+
+def test_arrays_share_memory_are_writable_and_outlive_everything(clip):
+    opened = weir.Video(clip)
+    frames = opened[:3]
+    views = [np.asarray(frames), np.asarray(frames[0])[None], np.asarray(memoryview(frames))]
+    if hasattr(np, "from_dlpack") and np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        views.append(np.from_dlpack(frames))
+    assert len({view.__array_interface__["data"][0] for view in views}) == 1
+    views[0][0, 0, 0] = 77
+    assert all((view[0, 0, 0] == 77).all() for view in views)
+    single = np.asarray(frames[2])
+    expected = views[0][2].copy()
+    opened.close()
+    del opened, frames, views
+    gc.collect()
+    assert (single == expected).all()
+
+
+def test_the_other_parts_of_frames_are_arrays(video):
+    frames = video[[0, 30, 30]]
+    assert frames.times_ns.tolist() == [0, 10**9, 10**9]
+    assert list(frames.mask) == [1, 1, 1]
+    assert len(frames.pts) == 3
+    assert frames.damage == {"errors": 0, "corrupt": 0, "missing": 0}
+    assert (frames.codec, frames.source_size) == ("h264", (96, 128))
+    assert video.clips(2, frames=4, stride=2).shape == (2, 4, 96, 128, 3)
+    assert video.spread(4).times_ns.tolist() == [round(i * 1e9 / 30) for i in (11, 33, 56, 78)]
+
+
+def test_a_closed_video_says_so(clip):
+    opened = weir.Video(clip)
+    frame = opened[0]
+    opened.close()
+    opened.close()
+    with pytest.raises(ValueError, match="closed"):
+        opened[0]
+    assert frame.shape == (96, 128, 3)
+
+
+def test_threads_may_share_a_video(video, all_frames):
+    wrong = []
+
+    def ask(seed):
+        draw = random.Random(seed)
+        for _ in range(30):
+            i = draw.randrange(90)
+            if not (np.asarray(video[i]) == all_frames[i]).all():
+                wrong.append(i)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_other_threads_run_while_frames_are_decoded(tmp_path):
+    long = make_clip(tmp_path / "long.mp4", seconds=20, size="640x480")
+    counted, ended = [0], threading.Event()
+
+    def count():
+        while not ended.is_set():
+            counted[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted[0]
+    weir.Video(long)[599]
+    after = counted[0]
+    ended.set()
+    thread.join()
+    assert after > before
+
+
+def test_importing_weir_loads_no_ffmpeg_and_starts_no_thread():
+    script = (
+        "import weir, sys; maps = open('/proc/self/maps').read(); status = open('/proc/self/status').read();"
+        "print('libav' in maps, status.split('Threads:')[1].split()[0], 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "1", "False"]
+
+
+def test_ctrl_c_ends_a_long_request(tmp_path):
+    long = make_clip(tmp_path / "long.mp4", seconds=40, size="640x480")
+    script = f"""
+import weir, sys
+video = weir.Video({long!r})
+print("ready", flush=True)
+try:
+    while True:
+        video[:].shape
+except KeyboardInterrupt:
+    print("interrupted", video[3].shape)
+"""
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "interrupted (480, 640, 3)\n"
+
+
+def test_what_is_not_used_any_more_is_freed(clip):
+    data = bytearray(open(clip, "rb").read())
+    opened = weir.Video(data)
+    frames = opened[:5]
+    with pytest.raises(BufferError):
+        data.extend(b"x")  # it is borrowed
+    gone = weakref.ref(opened)
+    del opened
+    gc.collect()
+    assert gone() is None
+    data.extend(b"x")
+    assert frames.shape[0] == 5
+
+
+def test_videos_that_are_opened_again_and_again_take_no_more_memory(clip):
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def use(times):
+        for _ in range(times):
+            weir.Video(clip)[[1, 40]]
+            with pytest.raises(IndexError):
+                weir.Video(clip)[1000]
+
+    use(30)
+    before = resident()
+    use(100)
+    # one leaked video would be 200 pictures of 36 kB
+    assert resident() - before < 4 << 20
