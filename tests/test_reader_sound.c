@@ -166,6 +166,12 @@ static void expect_random_windows(const char *name, weir_video_reader *reader, c
     }
 }
 
+#ifdef SANITIZED /* which repeats what the other build checks */
+enum { NUM_WINDOWS = 3 };
+#else
+enum { NUM_WINDOWS = 8 };
+#endif
+
 TEST_CASE(random_windows_are_parts_of_the_whole_sound)
 {
     const weir_audio_config config = { 0 };
@@ -175,7 +181,7 @@ TEST_CASE(random_windows_are_parts_of_the_whole_sound)
             continue;
         weir_audio *whole = whole_of(path, &config);
         weir_video_reader *reader = reader_of(path);
-        expect_random_windows(clips[i].name, reader, &config, whole, 12, clips[i].error);
+        expect_random_windows(clips[i].name, reader, &config, whole, NUM_WINDOWS, clips[i].error);
         weir_video_reader_free(reader);
         weir_audio_free(whole);
     }
