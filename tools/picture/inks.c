@@ -12,6 +12,8 @@ static const shade curves[NUM_CURVE_COLOURS] = {
     { "#56b4e9", "#9fdcff" }, { "#b27c00", "#e9b03c" }, { "#000000", "#ffffff" },
 };
 
+_Static_assert(WEIR_NUM_VERDICTS == 11, "each limit has a shade of its own: add one here");
+
 static const shade fills[INK_LIMITS + WEIR_NUM_VERDICTS] = {
     [INK_BUSY] = { "#0072b2", "#3f9bd8" },
     [INK_BUSY_ELSEWHERE] = { "#9ecae1", "#24587c" },
