@@ -172,42 +172,4 @@ TEST_CASE(brightness_measures_and_leaves_out_the_dark)
     program_free(&program);
 }
 
-/* A Python that has NumPy 1.23 or newer: that of WEIR_PYTHON, of the PATH, of the system. NULL = none. */
-static const char *find_python(void)
-{
-    const char *const candidates[] = { getenv("WEIR_PYTHON"), "python3", "/usr/bin/python3" };
-    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
-        char command[4200];
-        if (!candidates[i])
-            continue;
-        snprintf(command, sizeof command, "'%s' -c 'import numpy; numpy.from_dlpack' 2>/dev/null", candidates[i]);
-        if (system(command) == 0) /* NOLINT: the user's own path */
-            return candidates[i];
-    }
-    return NULL;
-}
-
-TEST_CASE(numpy_takes_the_frames_without_a_copy)
-{
-#ifdef SANITIZED
-    print_message("skipped: Python is not built for sanitizers\n");
-    skip();
-#endif
-    const char *python = find_python();
-    char command[8192];
-    if (!python) {
-        print_message("skipped: no Python with NumPy 1.23 or newer\n");
-        skip();
-    }
-    snprintf(command, sizeof command, "'%s' examples/dlpack_numpy/weir_loader.py '%s' '%s'", python,
-             program_path("WEIR_LOADER"), clips_path("clips"));
-    char *argv[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", command, NULL };
-    struct program program;
-    program_run(&program, clips_path("."), argv);
-    if (program.status != 0)
-        fail_msg("%s", program.err);
-    assert_non_null(strstr(program.out, "(8, 64, 64, 3) uint8 mean "));
-    program_free(&program);
-}
-
 TEST_MAIN(NULL, NULL, set_up, clips_tear_down)
