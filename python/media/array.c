@@ -18,6 +18,10 @@ static void choose_element(dl_tensor *tensor, Py_ssize_t index)
 {
     if (index == WEIRPY_WHOLE)
         return;
+    if (index == WEIRPY_NONE) {
+        tensor->shape[0] = 0;
+        return;
+    }
     uint64_t num_values = 1;
     for (int32_t i = 1; i < tensor->num_dims; i++)
         num_values *= (uint64_t)tensor->shape[i];
@@ -279,8 +283,7 @@ static PyObject *array_time(PyObject *object, void *unused)
 {
     const weirpy_view *view = view_of(object);
     (void)unused;
-    if (view->index == WEIRPY_WHOLE || view->part != WEIR_PART_DATA ||
-        strcmp(view->item->type, WEIR_TYPE_FRAMES) != 0)
+    if (view->index < 0 || view->part != WEIR_PART_DATA || strcmp(view->item->type, WEIR_TYPE_FRAMES) != 0)
         Py_RETURN_NONE;
     const weir_frames *frames = view->item->data;
     return PyFloat_FromDouble((double)frames->times_ns[view->index] / 1e9);

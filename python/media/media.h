@@ -21,10 +21,11 @@ typedef struct weirpy_view {
     weir_item *item;
     weir_part part;
     const char *column; /* of the user's, instead of the part; NULL = none */
-    Py_ssize_t index;   /* one element of the first dimension; WEIRPY_WHOLE = all */
+    Py_ssize_t index;   /* one element of the first dimension; WEIRPY_WHOLE = all; WEIRPY_NONE = none */
 } weirpy_view;
 
 #define WEIRPY_WHOLE ((Py_ssize_t)-1)
+#define WEIRPY_NONE  ((Py_ssize_t)-2) /* no element of it: an empty array */
 
 /* `owner` is the Python object that holds the item: the array keeps it. NULL with an exception raised. */
 PyObject *weirpy_array_new(PyObject *owner, const weirpy_view *view);

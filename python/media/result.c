@@ -9,6 +9,7 @@
 typedef struct result_object {
     PyObject ob_base;
     weir_item item;
+    bool is_empty; /* it has none of the item's frames */
 } result_object;
 
 static PyTypeObject *frames_type, *batch_type;
@@ -20,7 +21,8 @@ static weir_item *item_of(PyObject *object)
 
 static weirpy_view whole(PyObject *object, weir_part part)
 {
-    return (weirpy_view){ .item = item_of(object), .part = part, .index = WEIRPY_WHOLE };
+    bool is_empty = ((result_object *)object)->is_empty;
+    return (weirpy_view){ .item = item_of(object), .part = part, .index = is_empty ? WEIRPY_NONE : WEIRPY_WHOLE };
 }
 
 static const weir_frames *frames_of(PyObject *object)
@@ -39,6 +41,7 @@ static PyObject *new_result(PyTypeObject *type, weir_item *item)
     if (!self)
         return NULL;
     self->item = *item; /* with its label, which weir_item_release() frees */
+    self->is_empty = false;
     *item = (weir_item){ 0 };
     return (PyObject *)self;
 }
@@ -176,6 +179,13 @@ static PyObject *frames_source_size(PyObject *object, void *unused)
     return Py_BuildValue("(II)", frames->source_height, frames->source_width);
 }
 
+static PyObject *frames_none(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    ((result_object *)object)->is_empty = true;
+    return Py_NewRef(object);
+}
+
 static PyObject *frames_time_base(PyObject *object, void *unused)
 {
     const weir_frames *frames = frames_of(object);
@@ -183,7 +193,12 @@ static PyObject *frames_time_base(PyObject *object, void *unused)
     return Py_BuildValue("(ii)", frames->time_base_num, frames->time_base_den);
 }
 
-static PyMethodDef frames_methods[] = { SHARED_METHODS, { NULL, NULL, 0, NULL } };
+static PyMethodDef frames_methods[] = {
+    SHARED_METHODS,
+    { "_none", frames_none, METH_NOARGS,
+      "The object itself, which has no frame from now on: what an empty slice is." },
+    { NULL, NULL, 0, NULL },
+};
 
 static PyGetSetDef frames_fields[] = {
     SHARED_FIELDS,

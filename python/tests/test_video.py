@@ -85,9 +85,17 @@ def test_a_frame_that_does_not_exist_is_an_index_error_and_the_next_request_is_r
     for wrong in (90, -91, [3, 90]):
         with pytest.raises(IndexError, match="the video has 90 frame"):
             video[wrong]
-    with pytest.raises(IndexError):
-        video[90:95]
     assert (np.asarray(video[89]) == all_frames[89]).all()
+
+
+def test_an_empty_slice_is_an_empty_array(video):
+    for empty in (video[90:95], video[5:5], video[5:2]):
+        assert (empty.shape, empty.dtype, len(empty)) == ((0, 96, 128, 3), "uint8", 0)
+        assert np.asarray(empty).shape == (0, 96, 128, 3)
+        assert empty.times_ns.tolist() == []
+        with pytest.raises(IndexError):
+            empty[0]
+    assert video[0:1].shape == (1, 96, 128, 3)
 
 
 def test_bytes_and_file_objects_give_the_same_frames(clip, all_frames):

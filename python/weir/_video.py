@@ -115,7 +115,7 @@ class Video:
             start, stop, step = key.indices(len(self))
             numbers = range(start, stop, step)
             if not numbers:
-                raise IndexError(f"no frame is in {start}:{stop}:{step}; the video has {len(self)}")
+                return self._request({"indices": [0]})._none()
             if step == 1:
                 return self._request({"what": "all", "start_frame": start, "end_frame": stop})
             return self._request({"indices": numbers})
