@@ -89,7 +89,7 @@ def test_a_frame_that_does_not_exist_is_an_index_error_and_the_next_request_is_r
 
 
 def test_an_empty_slice_is_an_empty_array(video):
-    for empty in (video[90:95], video[5:5], video[5:2]):
+    for empty in (video[90:95], video[5:5], video[5:2], video[[]], video.at([])):
         assert (empty.shape, empty.dtype, len(empty)) == ((0, 96, 128, 3), "uint8", 0)
         assert np.asarray(empty).shape == (0, 96, 128, 3)
         assert empty.times_ns.tolist() == []

@@ -110,19 +110,20 @@ class Video:
         self._turn += 1
         return self._reader.frames(sampling, picture)
 
+    def _numbered(self, numbers):
+        return self._request({"indices": numbers}) if numbers else self._request({"indices": [0]})._none()
+
     def __getitem__(self, key):
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             numbers = range(start, stop, step)
-            if not numbers:
-                return self._request({"indices": [0]})._none()
-            if step == 1:
+            if numbers and step == 1:
                 return self._request({"what": "all", "start_frame": start, "end_frame": stop})
-            return self._request({"indices": numbers})
+            return self._numbered(numbers)
         try:
             number = operator.index(key)
         except TypeError:
-            return self._request({"indices": _as_list(key)})
+            return self._numbered(_as_list(key))
         return self._request({"indices": [number]})[0]
 
     def at(self, times, *, tolerance=None, match=None, outside=None, origin=None):
@@ -132,8 +133,11 @@ class Video:
         outside: of the video, "near" (default: up to one frame's duration), "clamp" or "fail". origin: "first" or "stream".
         """
         is_one = isinstance(times, (int, float))
+        wanted = [times] if is_one else _as_list(times)
+        if not wanted:
+            return self._numbered([])
         sampling = {
-            "times_ns": [_options.ns(time) for time in ([times] if is_one else _as_list(times))],
+            "times_ns": [_options.ns(time) for time in wanted],
             "match": match or (None if tolerance is None else "exact"),
             "tolerance_ns": None if tolerance is None else _options.ns(tolerance),
             "outside": outside,
