@@ -1546,6 +1546,8 @@ TEST_CASE(types_of_columns_are_declared_or_hold_all_values)
         { "SELECT value AS a FROM json_each('[null, 1, 2.5]')", "a:r" },
         { "SELECT value AS a, 1 AS b FROM json_each('[null, 1, 2.5, \"x\", 3]')", "a:t b:i" },
         { "SELECT NULL AS a, 'x' AS b", "a:r b:t" },
+        { ", other AS (SELECT 1 AS a) SELECT a FROM other", "a:i" },
+        { "SELECT name, end_time, num_tasks FROM stage_laps", "name:t end_time:r num_tasks:i" },
         { "SELECT x'00' AS a", "a:b" },
         { "SELECT 1 AS a WHERE 0", "a:r" },
     };

@@ -1,4 +1,7 @@
 /* Statuses, errors and the log. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "common/text_escape.h"
 #include "tests/support.h"
 
