@@ -1547,6 +1547,9 @@ TEST_CASE(types_of_columns_are_declared_or_hold_all_values)
         { "SELECT value AS a, 1 AS b FROM json_each('[null, 1, 2.5, \"x\", 3]')", "a:t b:i" },
         { "SELECT NULL AS a, 'x' AS b", "a:r b:t" },
         { ", other AS (SELECT 1 AS a) SELECT a FROM other", "a:i" },
+        { "SELECT ave_time, p99_time, phase FROM tasks", "ave_time:r p99_time:r phase:t" },
+        { "SELECT occupancy_rate, capacity FROM queues", "occupancy_rate:r capacity:i" },
+        { "SELECT run_id, has_ended FROM runs", "run_id:i has_ended:i" },
         { "SELECT name, end_time, num_tasks FROM stage_laps", "name:t end_time:r num_tasks:i" },
         { "SELECT x'00' AS a", "a:b" },
         { "SELECT 1 AS a WHERE 0", "a:r" },
@@ -1604,6 +1607,7 @@ TEST_CASE(every_table_of_rows_can_be_read)
         weir_rows *rows = begin_rows(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, sql);
         int status = weir_rows_next(rows, &row, NULL);
         assert_true(status == WEIR_OK || status == WEIR_EOF);
+        assert_null(strstr(columns_of(rows), "NULL")); /* an expression without a name */
         weir_rows_end(rows);
     }
     assert_int_equal(count, 15);

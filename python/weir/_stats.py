@@ -106,7 +106,7 @@ def runs(path):
     """The runs of a recording, as a list of dicts; `state` is "running", "killed", "finished", "stopped" or "failed"."""
     rows = read_stats(path, sql="SELECT * FROM runs ORDER BY run_id").rows()
     for row, state in zip(rows, _core.run_states(path, _filter("all"))):
-        row["state"] = state
+        row.update(has_ended=bool(row["has_ended"]), state=state)
     return rows
 
 

@@ -52,8 +52,8 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
         const bool is_lap = weir__record_is_lap(kind);
         if (!strstr(sql, table_names[i].name))
             continue;
-        columns[count] = is_lap ? weir__lap_table_expressions(weir__subject_of_laps(kind), NULL, true)
-                                : weir__record_expressions(kind);
+        columns[count] =
+            is_lap ? weir__lap_table_named_columns(weir__subject_of_laps(kind)) : weir__record_expressions(kind);
         tables[count] = weir__record_selections[is_lap ? WEIR_RECORD_TASK : kind];
         tables[count].name = table_names[i].name;
         const bool is_rolled = is_lap && reader->joins_laps;
