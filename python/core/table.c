@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,18 +151,22 @@ static bool make_room(column *of, size_t more)
     return true;
 }
 
-/* Each byte that belongs to no character becomes U+FFFD. */
+/* Each byte that belongs to no character becomes the text \xff, as in exports. */
 static bool add_text(column *of, const char *text)
 {
-    static const char unknown[] = "\xef\xbf\xbd";
-    if (!make_room(of, 3 * strlen(text)))
+    enum { ESCAPED_BYTES = 4 };
+    if (!make_room(of, ESCAPED_BYTES * strlen(text) + 1))
         return false;
     for (size_t bytes; *text; text += bytes) {
         bytes = character_bytes((const unsigned char *)text);
-        size_t added = bytes ? bytes : sizeof unknown - 1;
-        memcpy(of->text + of->text_bytes, bytes ? text : unknown, added);
-        of->text_bytes += added;
-        bytes += bytes == 0;
+        if (bytes) {
+            memcpy(of->text + of->text_bytes, text, bytes);
+            of->text_bytes += bytes;
+            continue;
+        }
+        snprintf(of->text + of->text_bytes, ESCAPED_BYTES + 1, "\\x%02x", (unsigned char)*text);
+        of->text_bytes += ESCAPED_BYTES;
+        bytes = 1;
     }
     return true;
 }
