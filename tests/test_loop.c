@@ -217,6 +217,26 @@ TEST_CASE(times_are_those_of_the_clock_without_starts_and_pauses)
     weir_loop_free(loop);
 }
 
+TEST_CASE(after_a_pause_steps_with_kept_data_count_and_the_loader_still_starts)
+{
+    weir_loop *loop = new_loop();
+    run_step(loop, 10 * MS, 0, false); /* the start of the loader */
+    run_step(loop, MS, MS, false);
+    weir_loop_pause(loop);
+    run_step(loop, 0, MS, true);
+    run_step(loop, 0, MS, true);
+    weir_loop_pause(loop);
+    run_step(loop, 0, MS, true);
+    run_step(loop, 10 * MS, 0, false); /* it starts again */
+    weir_loop_pause(loop);
+    weir_loop_result r = judge(loop);
+    assert_int_equal(r.num_steps, 1);
+    assert_int_equal(r.num_replayed, 3);
+    assert_int_equal(r.num_starts, 2);
+    assert_true(r.start_s >= 0.010);
+    weir_loop_free(loop);
+}
+
 TEST_CASE(times_are_spans_too)
 {
     char *text;

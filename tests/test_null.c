@@ -476,6 +476,15 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_summary_write_notes(stdout, NULL, NULL, NULL, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
     REFUSED(weir_reader_select(NULL, NULL, "SELECT 1", NULL, NULL, NULL, NULL));
+    weir_rows *rows;
+    const weir_row *row;
+    size_t num_columns = 1;
+    REFUSED(weir_rows_begin(NULL, NULL, "SELECT 1", NULL, &rows, NULL));
+    assert_null(rows);
+    REFUSED(weir_rows_next(NULL, &row, NULL));
+    assert_null(weir_rows_columns(NULL, &num_columns));
+    assert_int_equal(num_columns, 0);
+    weir_rows_end(NULL);
     REFUSED(weir_reader_each(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL, NULL));
     REFUSED(weir_reader_has(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL));
     assert_string_equal(weir_row_text(NULL, 0), "");
@@ -556,6 +565,7 @@ static const char *const without_pointers[] = {
     "weir_status_name",
     "weir_status_text",
     "weir_log_queue_start",
+    "weir_reader_table",
     "weir_subject_metrics",
     "weir_run_state_name",
     "weir_verdict_word",

@@ -1490,6 +1490,144 @@ TEST_CASE(there_may_be_any_number_of_windows)
     weir_reader_close(reader);
 }
 
+/* -- rows, one by one */
+
+static weir_rows *begin_rows(weir_reader *reader, const weir_filter *filter, const char *sql)
+{
+    weir_rows *rows = NULL;
+    weir_error error = { 0 };
+    if (weir_rows_begin(reader, filter, sql, NULL, &rows, &error) != WEIR_OK)
+        fail_msg("%s: %s", sql, error.message);
+    return rows;
+}
+
+/* "name:type name:type …"; valid until the next call. */
+static const char *columns_of(const weir_rows *rows)
+{
+    static const char types[] = {
+        [WEIR_ROW_INT] = 'i', [WEIR_ROW_REAL] = 'r', [WEIR_ROW_TEXT] = 't', [WEIR_ROW_BYTES] = 'b'
+    };
+    static char text[2000];
+    size_t count, length = 0;
+    const weir_row_column *columns = weir_rows_columns(rows, &count);
+    for (size_t i = 0; i < count; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s:%c", i ? " " : "", columns[i].name,
+                                   types[columns[i].type]);
+    return text;
+}
+
+TEST_CASE(rows_come_one_by_one_and_only_those_that_match)
+{
+    weir_reader *reader = open_reader(record_four_laps());
+    const weir_row *row;
+    weir_rows *rows = begin_rows(reader, &(weir_filter){ .start_unix_ns = NS(1015) },
+                                 "SELECT timestamp, num_tasks, name FROM tasks ORDER BY 1");
+    assert_string_equal(columns_of(rows), "timestamp:r num_tasks:i name:t");
+    for (int i = 2; i <= 4; i++) {
+        assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_OK);
+        assert_true(weir_row_real(row, 0) == 1000 + 10 * i);
+        assert_int_equal(weir_row_int(row, 1), i);
+        assert_string_equal(weir_row_text(row, 2), "0:1:decode[10]");
+    }
+    assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_EOF);
+    assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_EOF);
+    assert_null(row);
+    weir_rows_end(rows);
+    weir_reader_close(reader);
+}
+
+TEST_CASE(types_of_columns_are_declared_or_hold_all_values)
+{
+    static const struct {
+        const char *sql, *columns;
+    } cases[] = {
+        { "SELECT run_id, timestamp, name, histogram FROM tasks WHERE 0", "run_id:i timestamp:r name:t histogram:b" },
+        { "SELECT value AS a FROM json_each('[1, 2, null]')", "a:i" },
+        { "SELECT value AS a FROM json_each('[null, 1, 2.5]')", "a:r" },
+        { "SELECT value AS a, 1 AS b FROM json_each('[null, 1, 2.5, \"x\", 3]')", "a:t b:i" },
+        { "SELECT NULL AS a, 'x' AS b", "a:r b:t" },
+        { ", other AS (SELECT 1 AS a) SELECT a FROM other", "a:i" },
+        { "SELECT ave_time, p99_time, phase FROM tasks", "ave_time:r p99_time:r phase:t" },
+        { "SELECT occupancy_rate, capacity FROM queues", "occupancy_rate:r capacity:i" },
+        { "SELECT run_id, has_ended FROM runs", "run_id:i has_ended:i" },
+        { "SELECT name, end_time, num_tasks FROM stage_laps", "name:t end_time:r num_tasks:i" },
+        { "SELECT x'00' AS a", "a:b" },
+        { "SELECT 1 AS a WHERE 0", "a:r" },
+    };
+    weir_reader *reader = open_reader(record_four_laps());
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weir_rows *rows = begin_rows(reader, NULL, cases[i].sql);
+        assert_string_equal(columns_of(rows), cases[i].columns);
+        weir_rows_end(rows);
+    }
+    weir_reader_close(reader);
+}
+
+TEST_CASE(rows_after_their_types_are_found_begin_with_the_first)
+{
+    weir_reader *reader = open_reader(record_four_laps());
+    const weir_row *row;
+    weir_rows *rows = begin_rows(reader, NULL, "SELECT num_tasks || '' AS n FROM tasks ORDER BY timestamp");
+    for (int i = 1; i <= 4; i++) {
+        assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_OK);
+        assert_int_equal(weir_row_int(row, 0), i);
+    }
+    assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_EOF);
+    weir_rows_end(rows);
+    weir_reader_close(reader);
+}
+
+/* The types and the rows are of one state of the database. */
+TEST_CASE(what_is_written_after_rows_have_begun_is_not_among_them)
+{
+    const char *path = record_four_laps();
+    weir_reader *reader = open_reader(path);
+    const weir_row *row;
+    int count = 0;
+    weir_rows *rows = begin_rows(reader, NULL, "SELECT name FROM tasks");
+    execute(path, "DELETE FROM task_stats");
+    while (weir_rows_next(rows, &row, NULL) == WEIR_OK)
+        count++;
+    assert_int_equal(count, 4);
+    weir_rows_end(rows);
+    rows = begin_rows(reader, NULL, "SELECT name FROM tasks");
+    assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_EOF);
+    weir_rows_end(rows);
+    weir_reader_close(reader);
+}
+
+TEST_CASE(every_table_of_rows_can_be_read)
+{
+    weir_reader *reader = open_reader(record_four_laps());
+    size_t count = 0;
+    for (const char *name; (name = weir_reader_table(count)); count++) {
+        char sql[100];
+        const weir_row *row;
+        snprintf(sql, sizeof sql, "SELECT * FROM %s", name);
+        weir_rows *rows = begin_rows(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, sql);
+        int status = weir_rows_next(rows, &row, NULL);
+        assert_true(status == WEIR_OK || status == WEIR_EOF);
+        assert_null(strstr(columns_of(rows), "NULL")); /* an expression without a name */
+        weir_rows_end(rows);
+    }
+    assert_int_equal(count, 15);
+    assert_null(weir_reader_table(SIZE_MAX));
+    weir_reader_close(reader);
+}
+
+TEST_CASE(a_statement_that_is_wrong_gives_no_rows)
+{
+    weir_reader *reader = open_reader(record_four_laps());
+    weir_rows *rows = NULL;
+    weir_error error = { 0 };
+    assert_true(weir_rows_begin(reader, NULL, "SELECT nothing FROM tasks", NULL, &rows, &error) < 0);
+    assert_null(rows);
+    assert_non_null(strstr(error.message, "nothing"));
+    assert_int_equal(weir_rows_begin(reader, &(weir_filter){ .run_id = 99 }, "SELECT 1", NULL, &rows, &error),
+                     WEIR_ENOTFOUND);
+    weir_reader_close(reader);
+}
+
 /* Merged runs are numbered in the order of merging. */
 TEST_CASE(the_last_value_of_a_counter_is_that_of_the_latest_lap)
 {

@@ -1,4 +1,7 @@
 /* Statuses, errors and the log. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "common/text_escape.h"
 #include "tests/support.h"
 
@@ -211,6 +214,29 @@ TEST_CASE(a_thread_may_wait_for_a_line)
     pthread_join(thread, NULL);
     assert_int_equal(weir_log_take(&level, line, 0, NULL, 0), WEIR_EINVAL);
     assert_int_equal(weir_log_take(&level, line, 1, NULL, -2), WEIR_EINVAL);
+    weir_log_set_function(NULL, NULL);
+}
+
+TEST_CASE(a_forked_child_has_none_of_the_lines_of_its_parent)
+{
+    int status;
+    weir_log_queue_start(0);
+    weir_log(WEIR_LOG_WARNING, "of the parent");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char line[64] = "";
+        weir_log_level level;
+        bool is_empty = weir_log_take(&level, line, sizeof line, NULL, 0) == WEIR_ETIMEDOUT;
+        weir_log(WEIR_LOG_WARNING, "of the child");
+        bool has_own =
+            weir_log_take(&level, line, sizeof line, NULL, 0) == WEIR_OK && strcmp(line, "of the child") == 0;
+        _exit(is_empty && has_own ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_next_line(WEIR_LOG_WARNING, "of the parent", 0);
+    assert_no_line();
     weir_log_set_function(NULL, NULL);
 }
 

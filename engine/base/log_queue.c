@@ -60,8 +60,41 @@ static void add_line(void *self, weir_log_level level, const char *text)
         free(line);
 }
 
+/* Held during fork(), so that the child gets it free. */
+static void lock_queue(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_queue(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* No thread waits in the child: what the parent's threads left in the condition variable must not count. */
+static void empty_queue(void)
+{
+    for (queued_line *line = first, *next; line; line = next) {
+        next = line->next;
+        free(line);
+    }
+    first = NULL;
+    end = &first;
+    num_lines = 0;
+    lost = 0;
+    not_empty = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    unlock_queue();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock_queue, unlock_queue, empty_queue);
+}
+
 void weir_log_queue_start(uint32_t max_lines)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
     most_lines = max_lines ? max_lines : DEFAULT_LINES;
     pthread_mutex_unlock(&lock);

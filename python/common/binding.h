@@ -85,6 +85,9 @@ typedef struct weirpy_core {
     /* For should_stop functions of calls without the GIL: true if a signal handler has raised an exception, which is then set
        for the calling thread. Asks Python a few times in a second only. Only the main thread handles signals. */
     bool (*is_interrupted)(int64_t *last_ns);
+    /* Lines of weir's log go to Python's logging: before a function returns that has waited for weir. An exception that is set
+       stays. */
+    void (*drain_log)(void);
 } weirpy_core;
 
 #define WEIRPY_CORE_CAPSULE "weir._core._table"

@@ -2,6 +2,8 @@
 #ifndef PYTHON_CORE_CORE_H
 #define PYTHON_CORE_CORE_H
 
+#include <stdio.h>
+
 #include "python/common/binding.h"
 
 /* ---- interrupt.c ---- */
@@ -35,6 +37,45 @@ int weirpy_register_type(const char *type, weirpy_wrap *wrap);
 /* The Python object of an item of any type, which it owns from now on; or NULL with an exception raised, and the item has been
    released. */
 PyObject *weirpy_item_object(weir_item *item);
+
+/* ---- span.c: weir.span() and its kind ---- */
+
+int weirpy_span_ready(PyObject *module);
+
+/* ---- text.c: what functions of weir write to a FILE, as a string ---- */
+
+typedef struct weirpy_text {
+    FILE *file;
+    char *bytes;
+    size_t size_bytes;
+} weirpy_text;
+
+/* Begins one. NULL = out of memory; end it even then. */
+FILE *weirpy_text_begin(weirpy_text *text);
+
+/* The string that was written; or NULL with an exception raised if the status is not WEIR_OK: the error, or if that is NULL the
+   status. */
+PyObject *weirpy_text_end(weirpy_text *text, int status, const weir_error *error);
+
+/* ---- watch.c: the verdict on any loop ---- */
+
+int weirpy_watch_ready(PyObject *module);
+
+/* ---- stats.c, verdict.c: recordings ---- */
+
+int weirpy_stats_ready(PyObject *module);
+int weirpy_verdict_ready(PyObject *module);
+
+/* From a dict with the names of its fields. -1 with an exception raised. */
+struct weir_filter;
+int weirpy_fill_filter(struct weir_filter *filter, PyObject *values);
+
+/* ---- log.c: lines of the log go to Python's logging ---- */
+
+int weirpy_log_ready(PyObject *module);
+
+/* Lines that wait go to the logger. Call it where Python's caller waits for a result anyway; an exception that is set stays. */
+void weirpy_drain_log(void);
 
 /* ---- pipeline.c ---- */
 

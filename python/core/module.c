@@ -8,6 +8,7 @@ static const weirpy_core table = {
     .register_type = weirpy_register_type,
     .new_stage = weirpy_stage_new,
     .is_interrupted = weirpy_is_interrupted,
+    .drain_log = weirpy_drain_log,
 };
 
 static PyObject *cpu_budget(PyObject *self, PyObject *unused)
@@ -41,9 +42,11 @@ PyMODINIT_FUNC PyInit__core(void)
     if (!module)
         return NULL;
     PyObject *capsule = PyCapsule_New(at.kept, WEIRPY_CORE_CAPSULE, NULL);
-    bool is_ready = capsule && PyModule_AddObjectRef(module, "_table", capsule) == 0 &&
-                    PyModule_AddStringConstant(module, "VERSION", WEIR_VERSION) == 0 &&
-                    weirpy_stage_ready(module) == 0 && weirpy_pipeline_ready(module) == 0;
+    bool is_ready =
+        capsule && PyModule_AddObjectRef(module, "_table", capsule) == 0 &&
+        PyModule_AddStringConstant(module, "VERSION", WEIR_VERSION) == 0 && weirpy_stage_ready(module) == 0 &&
+        weirpy_pipeline_ready(module) == 0 && weirpy_span_ready(module) == 0 && weirpy_watch_ready(module) == 0 &&
+        weirpy_stats_ready(module) == 0 && weirpy_verdict_ready(module) == 0 && weirpy_log_ready(module) == 0;
     Py_XDECREF(capsule);
     if (is_ready)
         return module;

@@ -119,6 +119,7 @@ static bool lock_reader(reader_object *self)
 static void unlock_reader(reader_object *self)
 {
     PyThread_release_lock(self->lock);
+    weirpy_core_table->drain_log();
 }
 
 static PyObject *reader_close(PyObject *object, PyObject *unused)

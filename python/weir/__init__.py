@@ -11,11 +11,24 @@ _PLACES = {
     "Frames": "weir._media",
     "Batch": "weir._media",
     "Array": "weir._media",
+    "watch": "weir._watch",
+    "counter": "weir._spans",
+    "frame": "weir._spans",
+    "step": "weir._spans",
+    "spans": "weir._spans",
+    "paused": "weir._spans",
+    "read_stats": "weir._stats",
+    "runs": "weir._stats",
+    "summary": "weir._stats",
+    "explain": "weir._stats",
+    "limit": "weir._stats",
 }
 
-__all__ = ["Error", "cpu_budget", *_PLACES]
+__all__ = ["Error", "cpu_budget", "marker", "span", *_PLACES]
 
 cpu_budget = _core.cpu_budget
+span = _core.span
+marker = _core.marker
 
 
 def __getattr__(name):

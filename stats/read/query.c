@@ -9,8 +9,7 @@
 #include "stats/read/database_reader.h"
 #include "stats/read/lap_rows.h"
 #include "stats/read/phase_spans.h"
-#include "stats/read/rolled_laps.h"
-#include "stats/read/sql_select.h"
+#include "stats/read/record_selections.h"
 #include "stats/record/record.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/record_tables.h"
@@ -26,7 +25,7 @@ struct weir_query {
 
 /* -- laps */
 
-static weir_subject subject_of(weir_record_kind kind)
+weir_subject weir__subject_of_laps(weir_record_kind kind)
 {
     return kind < WEIR_RECORD_PROCESS ? (weir_subject)kind : WEIR_SUBJECT_PROCESS + (kind - WEIR_RECORD_PROCESS);
 }
@@ -34,7 +33,7 @@ static weir_subject subject_of(weir_record_kind kind)
 static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
 {
     weir_lap_record *lap = &query->record.lap;
-    weir_subject subject = subject_of(query->record.kind);
+    weir_subject subject = weir__subject_of_laps(query->record.kind);
     weir__lap_read(subject, row, lap);
     const char *damaged =
         query->reader->skips_histograms ? NULL : weir__lap_read_histograms(subject, row, query->times, &lap->metrics);
@@ -106,7 +105,7 @@ static const weir_sql_selection phases = {
                                                       " CASE :limit WHEN 0 THEN -1 ELSE :limit END",
 };
 
-static const weir_sql_selection selections[WEIR_NUM_RECORD_KINDS] = {
+const weir_sql_selection weir__record_selections[WEIR_NUM_RECORD_KINDS] = {
     [WEIR_RECORD_TASK] = { .kind = WEIR_ROWS_LAPS, .table = "task_stats", .name_column = "t.name" },
     [WEIR_RECORD_EVENT] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.event_name" },
     [WEIR_RECORD_FAILURE] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
@@ -120,7 +119,7 @@ static const weir_sql_selection selections[WEIR_NUM_RECORD_KINDS] = {
 
 static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    weir_sql_selection selection = selections[query->record.kind];
+    weir_sql_selection selection = weir__record_selections[query->record.kind];
     char *columns = weir__record_expressions(query->record.kind);
     selection.table = weir__record_table_of(query->record.kind)->name;
     selection.columns = columns ? columns : "no_such_column"; /* an error */
@@ -132,8 +131,8 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
 static int begin_query(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     if (weir__record_is_lap(query->record.kind))
-        return weir__lap_select(query->reader, subject_of(query->record.kind), filter, NULL, &query->statement,
-                                error);
+        return weir__lap_select(query->reader, weir__subject_of_laps(query->record.kind), filter, NULL,
+                                &query->statement, error);
     if (query->record.kind == WEIR_RECORD_CONTENT)
         return begin_contents(query, filter, error);
     if (query->record.kind != WEIR_RECORD_PHASE)
@@ -201,91 +200,6 @@ void weir_query_end(weir_query *query)
         return;
     sqlite3_finalize(query->statement);
     free(query);
-}
-
-/* -- sums of records */
-
-static int call_with_row(sqlite3_stmt *of, weir_row *row, weir_row_function *each, void *self, weir_error *error)
-{
-    for (int i = 0; i < sqlite3_column_count(of); i++) {
-        bool is_null = sqlite3_column_type(of, i) == SQLITE_NULL;
-        row[i] = (weir_row){ .is_null = is_null,
-                             .whole = sqlite3_column_int64(of, i),
-                             .real = is_null ? (double)NAN : sqlite3_column_double(of, i),
-                             .text = weir__column_text(of, i) };
-    }
-    return each(self, row, error);
-}
-
-/* The tables of statements, as weir query --list names them; and those of functions. */
-static const struct {
-    const char *name;
-    weir_record_kind kind;
-} table_names[] = {
-    { "tasks", WEIR_RECORD_TASK },       { "flow", WEIR_RECORD_FLOW },        { "queues", WEIR_RECORD_QUEUE },
-    { "pools", WEIR_RECORD_POOL },       { "process", WEIR_RECORD_PROCESS },  { "machine", WEIR_RECORD_MACHINE },
-    { "spans", WEIR_RECORD_SPAN },       { "counters", WEIR_RECORD_COUNTER }, { "events", WEIR_RECORD_EVENT },
-    { "failures", WEIR_RECORD_FAILURE }, { "items", WEIR_RECORD_ITEM },       { "runs", WEIR_RECORD_RUN },
-    { "stages", WEIR_RECORD_STAGE },     { "stacks", WEIR_RECORD_STACK },     { "samples", WEIR_RECORD_SAMPLES },
-};
-enum { NUM_TABLES = sizeof table_names / sizeof table_names[0] };
-
-/* Only the tables that the statement may be about. */
-static int select_rows(weir_reader *reader, const weir_filter *filter, const char *sql, sqlite3_stmt **statement,
-                       weir_error *error)
-{
-    weir_sql_selection tables[NUM_TABLES];
-    char *columns[NUM_TABLES], *rolled[NUM_TABLES];
-    size_t count = 0;
-    for (size_t i = 0; i < NUM_TABLES; i++) {
-        const weir_record_kind kind = table_names[i].kind;
-        const bool is_lap = weir__record_is_lap(kind);
-        if (!strstr(sql, table_names[i].name))
-            continue;
-        columns[count] =
-            is_lap ? weir__lap_table_expressions(subject_of(kind), NULL, true) : weir__record_expressions(kind);
-        tables[count] = selections[is_lap ? WEIR_RECORD_TASK : kind];
-        tables[count].name = table_names[i].name;
-        const bool is_rolled = is_lap && reader->joins_laps;
-        rolled[count] = is_rolled ? weir__rolled_laps(subject_of(kind), NULL) : NULL;
-        tables[count].table = rolled[count] ? rolled[count]
-                              : is_lap      ? weir__lap_tables[subject_of(kind)].name
-                                            : weir__record_table_of(kind)->name;
-        bool is_made = columns[count] && (rolled[count] || !is_rolled);
-        tables[count].columns = is_made ? columns[count] : "no_such_column"; /* an error */
-        count++;
-    }
-    int status = weir__select_from(reader, tables, count, filter, sql, statement, error);
-    while (count-- > 0) {
-        sqlite3_free(columns[count]);
-        sqlite3_free(rolled[count]);
-    }
-    return status;
-}
-
-int weir_reader_select(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
-                       weir_row_function *each, void *self, weir_error *error)
-{
-    if (!reader || !sql || !each)
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    sqlite3_stmt *rows = NULL;
-    int code = SQLITE_DONE, at, status = weir__reader_resolve_run(reader, &resolved.run_id, error);
-    if (status == WEIR_OK)
-        status = select_rows(reader, &resolved, sql, &rows, error);
-    if (rows && (at = sqlite3_bind_parameter_index(rows, ":text")) &&
-        (code = sqlite3_bind_text(rows, at, text, -1, SQLITE_TRANSIENT)) != SQLITE_OK)
-        status = weir__reader_error(reader, code, error);
-    weir_row *row = rows ? calloc((size_t)sqlite3_column_count(rows), sizeof *row) : NULL;
-    if (rows && !row)
-        status = weir__reader_out_of_memory(error);
-    while (row && status == WEIR_OK && (code = sqlite3_step(rows)) == SQLITE_ROW)
-        status = call_with_row(rows, row, each, self, error);
-    if (status == WEIR_OK && code != SQLITE_DONE)
-        status = weir__reader_error(reader, code, error);
-    free(row);
-    sqlite3_finalize(rows);
-    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 /* -- copies of records */

@@ -352,10 +352,13 @@ int weir__select_from(weir_reader *reader, const weir_sql_selection *tables, siz
 {
     static const weir_sql_selection laps = { .kind = WEIR_ROWS_LAPS };
     selecting s = { reader, &laps, filter, sqlite3_str_new(reader->db) };
-    sqlite3_str_appendall(s.sql, "WITH RECURSIVE ");
+    const char *rest = sql + strspn(sql, " \n\t");
+    const bool is_alone = num_tables == 0 && !has_windows(&s);
+    if (!is_alone || *rest == ',')
+        sqlite3_str_appendall(s.sql, "WITH RECURSIVE ");
     if (has_windows(&s)) {
         put_windows(&s);
-        sqlite3_str_appendall(s.sql, ", ");
+        sqlite3_str_appendall(s.sql, num_tables ? ", " : " ");
     }
     for (size_t i = 0; i < num_tables; i++) {
         s.selection = &tables[i];
@@ -363,6 +366,6 @@ int weir__select_from(weir_reader *reader, const weir_sql_selection *tables, siz
         put_rows(&s);
         sqlite3_str_appendall(s.sql, i + 1 < num_tables ? "), " : ") ");
     }
-    sqlite3_str_appendall(s.sql, sql);
+    sqlite3_str_appendall(s.sql, is_alone && *rest == ',' ? rest + 1 : sql);
     return prepare_statement(&s, statement, error);
 }

@@ -197,3 +197,15 @@ char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *key
             put_expression(sql, metrics->metrics[i].name, keys, sum_of[metrics->metrics[i].kind]);
     return sqlite3_str_finish(sql);
 }
+
+char *weir__lap_table_named_columns(weir_subject subject)
+{
+    const char *columns[WEIR_MAX_COLUMNS];
+    size_t count = weir__lap_table_columns(subject, columns);
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    for (size_t i = 0; i < count; i++) {
+        const bool is_phase = strcmp(columns[i], "phase") == 0;
+        sqlite3_str_appendf(sql, is_phase ? "%s" WEIR_PHASE_OF_LAP " AS %s" : "%st.%s", i ? ", " : "", columns[i]);
+    }
+    return sqlite3_str_finish(sql);
+}

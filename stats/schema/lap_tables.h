@@ -70,6 +70,9 @@ typedef struct weir_lap_keys {
  */
 char *weir__lap_table_expressions(weir_subject subject, const weir_lap_keys *keys, bool with_histograms);
 
+/* All columns of a table named t under their names, for statements of programs. Free with sqlite3_free(). NULL = out of memory. */
+char *weir__lap_table_named_columns(weir_subject subject);
+
 /* The columns that a table of this subject must have, in the order of the table; NULL ends the list. */
 enum { WEIR_MAX_COLUMNS = 64 };
 size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_COLUMNS]);

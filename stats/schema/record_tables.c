@@ -87,7 +87,7 @@ static const weir_column runs[] = {
     { "pid", WEIR_FIELD_INT64, FIELD(run.pid), NULL },
     { "started", WEIR_FIELD_TIME, FIELD(run.started_unix_ns), NULL },
     { "ended", WEIR_FIELD_TIME, FIELD(run.ended_unix_ns), NULL },
-    { "has_ended", WEIR_FIELD_KNOWN, FIELD(run.has_ended), "t.ended" },
+    { "has_ended", WEIR_FIELD_KNOWN, FIELD(run.has_ended), "t.ended IS NOT NULL" },
     { "status", WEIR_FIELD_INT, FIELD(run.status), NULL },
     { "threads", WEIR_FIELD_INT64, FIELD(run.threads), NULL },
     { "command", WEIR_FIELD_TEXT, FIELD(run.command), NULL },
@@ -306,7 +306,7 @@ void weir__record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *re
         case WEIR_FIELD_INT: *(int *)field = sqlite3_column_int(row, column); break;
         case WEIR_FIELD_TEXT: *(const char **)field = weir__column_text(row, column); break;
         case WEIR_FIELD_TIME: *(int64_t *)field = weir__column_ns(row, column); break;
-        case WEIR_FIELD_KNOWN: *(bool *)field = sqlite3_column_type(row, column) != SQLITE_NULL; break;
+        case WEIR_FIELD_KNOWN: *(bool *)field = sqlite3_column_int(row, column) != 0; break;
         case WEIR_FIELD_KNOWN_INT:
             known = sqlite3_column_int64(row, column);
             *(int64_t *)field = known ? known : -1;

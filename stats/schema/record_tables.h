@@ -18,7 +18,7 @@ typedef enum weir_field_kind {
     WEIR_FIELD_INT, /* int, int32_t or uint32_t */
     WEIR_FIELD_TEXT,
     WEIR_FIELD_TIME,       /* int64_t nanoseconds; seconds in the row */
-    WEIR_FIELD_KNOWN,      /* bool; whether the column is not NULL */
+    WEIR_FIELD_KNOWN,      /* bool; 0 or 1 */
     WEIR_FIELD_KNOWN_INT,  /* int64_t below 0: not known; 0 in the row */
     WEIR_FIELD_KNOWN_TIME, /* the same in nanoseconds and seconds */
     WEIR_FIELD_STEP,       /* int64_t of a lap or of samples; NULL = no step is in it */

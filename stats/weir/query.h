@@ -532,6 +532,40 @@ typedef int weir_row_function(void *self, const weir_row *row, weir_error *error
 WEIR_API int weir_reader_select(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
                                 weir_row_function *each, void *self, weir_error *error);
 
+/* The names of these tables, which are also valid as `sql` of "SELECT * FROM …"; NULL = there are no more. Any thread. */
+WEIR_API const char *weir_reader_table(size_t index);
+
+typedef enum weir_row_type {
+    WEIR_ROW_INT = 0, /* weir_row.whole */
+    WEIR_ROW_REAL,    /* weir_row.real */
+    WEIR_ROW_TEXT,    /* weir_row.text; names of files may be no valid UTF-8 */
+    WEIR_ROW_BYTES,   /* such as a histogram: no form in a weir_row */
+} weir_row_type;
+
+/* A column of rows. The name lives as long as the rows. */
+typedef struct weir_row_column {
+    const char *name;
+    weir_row_type type; /* as the table declares it; of an expression, what all of its values can be read as */
+} weir_row_column;
+
+/* The rows of weir_reader_select() one after the other, with names and types of the columns. */
+typedef struct weir_rows weir_rows;
+
+/* Arguments as of weir_reader_select(). The rows are of one snapshot. A statement with expressions may be run twice: their types are
+   only known from their values. On success end them with weir_rows_end(), before the reader is closed. On failure *rows is
+   NULL. */
+WEIR_API int weir_rows_begin(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
+                             weir_rows **rows, weir_error *error);
+
+/* *count of them, in the order of the cells; valid until weir_rows_end(). NULL and 0 of NULL. */
+WEIR_API const weir_row_column *weir_rows_columns(const weir_rows *rows, size_t *count);
+
+/* The next row, valid until the next call for these rows. WEIR_EOF after the last one, also if called again. */
+WEIR_API int weir_rows_next(weir_rows *rows, const weir_row **row, weir_error *error);
+
+/* NULL is fine. */
+WEIR_API void weir_rows_end(weir_rows *rows);
+
 /* One run: WEIR_LAST_RUN, WEIR_PREVIOUS_RUN or its number. Texts are valid until the next call for this reader. */
 WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);
 

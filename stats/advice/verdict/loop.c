@@ -118,11 +118,15 @@ static void end_step(weir_loop *loop, int64_t now_ns)
     if (loop->state != LOOP_STEPS)
         return;
     int64_t wait_ns = loop->step_ns - loop->wait_ns;
+    if (loop->is_replayed) { /* the loader does not start for it: the next step with its data is still the first one */
+        weir_loop_add(loop, wait_ns, now_ns - loop->step_ns, true);
+        return;
+    }
     if (loop->is_start) {
         loop->num_starts++;
         loop->starts_s += seconds(wait_ns);
     } else {
-        weir_loop_add(loop, wait_ns, now_ns - loop->step_ns, loop->is_replayed);
+        weir_loop_add(loop, wait_ns, now_ns - loop->step_ns, false);
     }
     loop->is_start = false;
 }

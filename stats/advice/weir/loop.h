@@ -76,7 +76,7 @@ typedef struct weir_loop_result {
         most_high;         /* the bound of the gain by faster loading: steps per second / the present ones */
     uint64_t num_replayed; /* steps with kept data */
     double gain, gain_low, gain_high; /* what they measure: the same gain; NAN = nothing was replayed */
-    /* The first wait of a loop, and the first after a pause, contains the start of the loader. These steps are not in the other
+    /* The first wait for the loader, and the first after a pause, contains its start. These steps are not in the other
        figures. */
     uint64_t num_starts;
     double start_s; /* mean of these waits */
