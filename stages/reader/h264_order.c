@@ -23,7 +23,7 @@ struct weir_h264_order {
     const char *why; /* it cannot be trusted; NULL = nothing speaks against it yet */
 
     /* of the picture before; section 8.2.1 of H.264 */
-    uint32_t frame_number;
+    uint32_t frame_number, reference_number; /* the latter: of the last reference */
     int64_t frame_offset;
     int64_t order_high; /* of the last reference */
     uint32_t order_low;
@@ -102,11 +102,11 @@ static int64_t count_of(weir_h264_order *order, const weir_h264_picture *picture
     return FFMIN(top, bottom);
 }
 
-/* Are there frames between the picture before and this one? */
+/* Is a reference missing between the last one and this picture? */
 static bool skips_frames(const weir_h264_order *order, const weir_h264_picture *picture)
 {
     uint32_t range = UINT32_C(1) << order->headers.sequence.frame_number_bits;
-    return picture->frame_number != order->frame_number && picture->frame_number != (order->frame_number + 1) % range;
+    return picture->frame_number != (picture->is_idr ? 0 : (order->reference_number + 1) % range);
 }
 
 static const char *count_picture(weir_h264_order *order, const weir_h264_picture *picture, counted_picture *counted)
@@ -125,6 +125,8 @@ static const char *count_picture(weir_h264_order *order, const weir_h264_picture
         order->frame_offset += INT64_C(1) << order->headers.sequence.frame_number_bits;
     int64_t count = count_of(order, picture);
     order->frame_number = picture->frame_number;
+    if (picture->is_reference)
+        order->reference_number = picture->frame_number;
     *counted = (counted_picture){
         .count = (int32_t)count,
         .is_idr = picture->is_idr,
