@@ -26,6 +26,7 @@
 
 #include "common/hash.h"
 #include "common/random.h"
+#include "stages/reader/bits.h"
 #include "stages/reader/frame_reader.h"
 #include "stages/reader/packet_table.h"
 #include "tests/clips.h"
@@ -271,7 +272,7 @@ static bool check_file(const char *what, const char *path, const char **why)
 
 /* ---- clips ------------------------------------------------------------------------------------------------------- */
 
-typedef enum part { WHOLE, CUT, JOINED, JOINED_OTHER, TRUNCATED, LEFT_OUT, NUM_PARTS } part;
+typedef enum part { WHOLE, CUT, JOINED, JOINED_OTHER, TRUNCATED, LEFT_OUT, DELAY_UNTOLD, NUM_PARTS } part;
 
 typedef struct recipe {
     char text[TEXT_BYTES]; /* the encoder's options */
@@ -307,6 +308,10 @@ static recipe draw_recipe(void)
              ONE_OF("0", "40"), below(3) / 2, interlacing,
              ONE_OF("", "", ":aud=1", ":nal-hrd=vbr:vbv-maxrate=400:vbv-bufsize=400"),
              ONE_OF("", "", "", ":bluray-compat=1", ":intra-refresh=1", ":constrained-intra=1"));
+    if (r.part == DELAY_UNTOLD) {
+        strcat(r.text, " -pix_fmt yuv420p -profile:v main");
+        r.extension = "h264";
+    }
     /* with the times of an HRD, FFmpeg's parser makes up times of showing */
     r.must_be_trusted = (r.part == WHOLE || r.part == JOINED) && !strstr(r.text, "hrd");
     return r;
@@ -348,6 +353,53 @@ static bool join(const char *first, const char *second, const char *to)
                                : run(FFMPEG "-f concat -safe 0 -i '%s' -c copy '%s'", list, to);
 }
 
+/* Where a sequence parameter set of the main profile says whether it has further facts (vui_parameters_present_flag). */
+static size_t end_of_facts(const uint8_t *unit, size_t size_bytes)
+{
+    weir_bits bits = { .data = unit, .num = 8 * size_bytes };
+    weir__bits_read(&bits, 32); /* with the byte of its type */
+    weir__bits_golomb(&bits);
+    weir__bits_golomb(&bits);
+    if (weir__bits_golomb(&bits) == 0) /* pic_order_cnt_type */
+        weir__bits_golomb(&bits);
+    weir__bits_golomb(&bits);
+    weir__bits_flag(&bits);
+    weir__bits_golomb(&bits);
+    weir__bits_golomb(&bits);
+    if (!weir__bits_flag(&bits)) /* frame_mbs_only_flag */
+        weir__bits_flag(&bits);
+    weir__bits_flag(&bits);
+    for (unsigned i = 0, is_cropped = weir__bits_flag(&bits); is_cropped && i < 4; i++)
+        weir__bits_golomb(&bits);
+    return bits.next;
+}
+
+/* Encoders of x264's kind tell the delay, others do not: cuts that out of a bare stream. */
+static void leave_out_delay(const char *from, const char *to)
+{
+    static const uint8_t start[] = { 0, 0, 1, 0x67 };
+    static uint8_t data[1 << 22];
+    FILE *file = fopen(from, "rb"), *cut = fopen(to, "wb");
+    assert_true(file && cut);
+    size_t num = fread(data, 1, sizeof data, file), done = 0;
+    for (size_t at = 0; at + sizeof start < num; at++) {
+        if (memcmp(data + at, start, sizeof start) != 0)
+            continue;
+        size_t unit = at + 3, end = unit + 1, flag = end_of_facts(data + unit, num - unit);
+        while (end + 3 < num && memcmp(data + end, start, 3) != 0)
+            end++;
+        uint8_t *last = &data[unit + flag / 8]; /* no further facts, the stop bit, zeros */
+        *last = (uint8_t)((*last & ~(0xffu >> flag % 8)) | 0x40u >> flag % 8);
+        uint8_t stop = flag % 8 == 7 ? 0x80 : 0;
+        fwrite(data + done, 1, unit + flag / 8 + 1 - done, cut);
+        fwrite(&stop, 1, 1, cut);
+        done = end;
+    }
+    fwrite(data + done, 1, num - done, cut);
+    fclose(file);
+    fclose(cut);
+}
+
 static bool make_clip(const recipe *r, char *path)
 {
     char first[TEXT_BYTES], second[TEXT_BYTES];
@@ -362,6 +414,7 @@ static bool make_clip(const recipe *r, char *path)
     case JOINED_OTHER:
         return encode("-frames:v 20 -c:v libx264 -preset fast -bf 4 -g 12 -pix_fmt yuv420p", 90, second) &&
                join(first, second, path);
+    case DELAY_UNTOLD: leave_out_delay(first, path); return true;
     case TRUNCATED:
         return run("head -c $(( $(wc -c < '%s') * %zu / 10 )) '%s' > '%s'", first, 3 + below(7), first, path);
     case LEFT_OUT:
