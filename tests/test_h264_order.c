@@ -308,10 +308,8 @@ static recipe draw_recipe(void)
              ONE_OF("0", "40"), below(3) / 2, interlacing,
              ONE_OF("", "", ":aud=1", ":nal-hrd=vbr:vbv-maxrate=400:vbv-bufsize=400"),
              ONE_OF("", "", "", ":bluray-compat=1", ":intra-refresh=1", ":constrained-intra=1"));
-    if (r.part == DELAY_UNTOLD) {
+    if (r.part == DELAY_UNTOLD)
         strcat(r.text, " -pix_fmt yuv420p -profile:v main");
-        r.extension = "h264";
-    }
     /* with the times of an HRD, FFmpeg's parser makes up times of showing */
     r.must_be_trusted = (r.part == WHOLE || r.part == JOINED) && !strstr(r.text, "hrd");
     return r;
@@ -374,30 +372,26 @@ static size_t end_of_facts(const uint8_t *unit, size_t size_bytes)
     return bits.next;
 }
 
-/* Encoders of x264's kind tell the delay, others do not: cuts that out of a bare stream. */
+/* x264 tells the delay, other encoders do not: leaves that out of the stream, with zeros instead, which may be between units. */
 static void leave_out_delay(const char *from, const char *to)
 {
     static const uint8_t start[] = { 0, 0, 1, 0x67 };
     static uint8_t data[1 << 22];
-    FILE *file = fopen(from, "rb"), *cut = fopen(to, "wb");
-    assert_true(file && cut);
-    size_t num = fread(data, 1, sizeof data, file), done = 0;
+    FILE *file = fopen(from, "rb");
+    assert_non_null(file);
+    size_t num = fread(data, 1, sizeof data, file);
+    fclose(file);
     for (size_t at = 0; at + sizeof start < num; at++) {
         if (memcmp(data + at, start, sizeof start) != 0)
             continue;
-        size_t unit = at + 3, end = unit + 1, flag = end_of_facts(data + unit, num - unit);
+        size_t unit = at + 3, end = unit + 1, stop = end_of_facts(data + unit, num - unit) + 1;
         while (end + 3 < num && memcmp(data + end, start, 3) != 0)
             end++;
-        uint8_t *last = &data[unit + flag / 8]; /* no further facts, the stop bit, zeros */
-        *last = (uint8_t)((*last & ~(0xffu >> flag % 8)) | 0x40u >> flag % 8);
-        uint8_t stop = flag % 8 == 7 ? 0x80 : 0;
-        fwrite(data + done, 1, unit + flag / 8 + 1 - done, cut);
-        fwrite(&stop, 1, 1, cut);
-        done = end;
+        for (size_t bit = stop - 1; bit < 8 * (end - unit); bit++) /* no further facts, the stop bit, nothing */
+            data[unit + bit / 8] &= (uint8_t) ~(0x80u >> bit % 8);
+        data[unit + stop / 8] |= (uint8_t)(0x80u >> stop % 8);
     }
-    fwrite(data + done, 1, num - done, cut);
-    fclose(file);
-    fclose(cut);
+    clips_write(to, data, num);
 }
 
 static bool make_clip(const recipe *r, char *path)
