@@ -274,15 +274,15 @@ static unsigned num_lists(const slice *of)
 static void read_num_references(weir_bits *from, slice *of)
 {
     enum { MAX_REFERENCES = 32 };
-    for (unsigned list = 0; list < 2; list++)
-        of->num_references[list] = of->set->num_references[list];
+    unsigned num = num_lists(of);
     if (of->type == B_SLICE)
         weir__bits_flag(from); /* direct_spatial_mv_pred_flag */
-    if (num_lists(of) == 0 || !weir__bits_flag(from))
-        return;
-    for (unsigned list = 0; list < num_lists(of); list++) {
-        of->num_references[list] = weir__bits_golomb(from) + 1;
-        from->is_over |= of->num_references[list] > MAX_REFERENCES || of->num_references[list] == 0;
+    bool has_own = num > 0 && weir__bits_flag(from);
+    for (unsigned list = 0; list < 2; list++) {
+        bool is_own = has_own && list < num;
+        uint32_t num_references = is_own ? weir__bits_golomb(from) + 1 : of->set->num_references[list];
+        from->is_over |= num_references > MAX_REFERENCES || num_references == 0;
+        of->num_references[list] = num_references;
     }
 }
 
