@@ -2,98 +2,64 @@
 
 #include <string.h>
 
+#include "stages/reader/bits.h"
+
 enum { SEQUENCE_HEADER = 1, TEMPORAL_DELIMITER, FRAME_HEADER, TILE_GROUP, METADATA, FRAME, REDUNDANT_HEADER };
 enum { KEY_FRAME = 0, INTER_FRAME, INTRA_ONLY_FRAME, SWITCH_FRAME };
 enum { NUM_SLOTS = 8, ALL_SLOTS = 0xff, NUM_REFERENCES = 7, EACH_FRAME_SAYS = 2 };
 
-/* ---- bits ----------------------------------------------------------------------------------------------------- */
-
-typedef struct bits {
-    const uint8_t *data;
-    size_t num, next; /* bits */
-    bool is_over;     /* more were read than there are */
-} bits;
-
-static uint32_t read_bits(bits *from, unsigned num)
-{
-    uint32_t value = 0;
-    if (num > from->num - from->next) {
-        from->is_over = true;
-        from->next = from->num;
-        return 0;
-    }
-    for (unsigned i = 0; i < num; i++, from->next++)
-        value = value << 1 | (from->data[from->next / 8] >> (7 - from->next % 8) & 1u);
-    return value;
-}
-
-static bool read_flag(bits *from)
-{
-    return read_bits(from, 1);
-}
-
-/* uvlc() */
-static void skip_variable(bits *from)
-{
-    unsigned num_zeros = 0;
-    while (!from->is_over && !read_flag(from))
-        num_zeros++;
-    if (num_zeros < 32)
-        read_bits(from, num_zeros);
-}
-
 /* ---- the sequence header ---------------------------------------------------------------------------------------- */
 
-static void read_timing(bits *from, weir_av1_sequence *sequence, unsigned *delay_bits)
+static void read_timing(weir_bits *from, weir_av1_sequence *sequence, unsigned *delay_bits)
 {
-    read_bits(from, 32); /* num_units_in_display_tick */
-    read_bits(from, 32); /* time_scale */
-    sequence->equal_picture_interval = read_flag(from);
+    weir__bits_read(from, 32); /* num_units_in_display_tick */
+    weir__bits_read(from, 32); /* time_scale */
+    sequence->equal_picture_interval = weir__bits_flag(from);
     if (sequence->equal_picture_interval)
-        skip_variable(from);
-    sequence->has_decoder_model = read_flag(from);
+        weir__bits_golomb(from);
+    sequence->has_decoder_model = weir__bits_flag(from);
     if (!sequence->has_decoder_model)
         return;
-    *delay_bits = read_bits(from, 5) + 1;
-    read_bits(from, 32); /* num_units_in_decoding_tick */
-    sequence->removal_time_bits = (uint8_t)(read_bits(from, 5) + 1);
-    sequence->presentation_time_bits = (uint8_t)(read_bits(from, 5) + 1);
+    *delay_bits = weir__bits_read(from, 5) + 1;
+    weir__bits_read(from, 32); /* num_units_in_decoding_tick */
+    sequence->removal_time_bits = (uint8_t)(weir__bits_read(from, 5) + 1);
+    sequence->presentation_time_bits = (uint8_t)(weir__bits_read(from, 5) + 1);
 }
 
 /* False: there are several, or it has spatial layers above the lowest. */
-static bool read_operating_point(bits *from, weir_av1_sequence *sequence, unsigned delay_bits)
+static bool read_operating_point(weir_bits *from, weir_av1_sequence *sequence, unsigned delay_bits)
 {
     enum { LAST_LEVEL_WITHOUT_TIER = 7, UPPER_SPATIAL_LAYERS = 0xe00 };
-    bool has_display_delay = read_flag(from);
-    if (read_bits(from, 5) != 0)
+    bool has_display_delay = weir__bits_flag(from);
+    if (weir__bits_read(from, 5) != 0)
         return false;
-    sequence->point_idc = (uint16_t)read_bits(from, 12);
+    sequence->point_idc = (uint16_t)weir__bits_read(from, 12);
     if (sequence->point_idc & UPPER_SPATIAL_LAYERS)
         return false;
-    if (read_bits(from, 5) > LAST_LEVEL_WITHOUT_TIER)
-        read_flag(from);
-    sequence->has_model_of_point = sequence->has_decoder_model && read_flag(from);
+    if (weir__bits_read(from, 5) > LAST_LEVEL_WITHOUT_TIER)
+        weir__bits_flag(from);
+    sequence->has_model_of_point = sequence->has_decoder_model && weir__bits_flag(from);
     if (sequence->has_model_of_point) {
-        read_bits(from, delay_bits);
-        read_bits(from, delay_bits);
-        read_flag(from);
+        weir__bits_read(from, delay_bits);
+        weir__bits_read(from, delay_bits);
+        weir__bits_flag(from);
     }
-    if (has_display_delay && read_flag(from))
-        read_bits(from, 4);
+    if (has_display_delay && weir__bits_flag(from))
+        weir__bits_read(from, 4);
     return true;
 }
 
-static void read_tools(bits *from, weir_av1_sequence *sequence)
+static void read_tools(weir_bits *from, weir_av1_sequence *sequence)
 {
-    read_bits(from, 4); /* interintra, masked compound, warped motion, dual filter */
-    bool has_order_hint = read_flag(from);
+    weir__bits_read(from, 4); /* interintra, masked compound, warped motion, dual filter */
+    bool has_order_hint = weir__bits_flag(from);
     if (has_order_hint)
-        read_bits(from, 2); /* jnt_comp, ref_frame_mvs */
-    sequence->screen_content = read_flag(from) ? EACH_FRAME_SAYS : (uint8_t)read_flag(from);
+        weir__bits_read(from, 2); /* jnt_comp, ref_frame_mvs */
+    sequence->screen_content = weir__bits_flag(from) ? EACH_FRAME_SAYS : (uint8_t)weir__bits_flag(from);
     sequence->integer_mv = EACH_FRAME_SAYS;
     if (sequence->screen_content > 0)
-        sequence->integer_mv = read_flag(from) ? EACH_FRAME_SAYS : (uint8_t)read_flag(from);
-    sequence->order_hint_bits = has_order_hint ? (uint8_t)(read_bits(from, 3) + 1) : 0;
+        sequence->integer_mv = weir__bits_flag(from) ? EACH_FRAME_SAYS : (uint8_t)weir__bits_flag(from);
+    sequence->order_hint_bits = has_order_hint ? (uint8_t)(weir__bits_read(from, 3) + 1) : 0;
 }
 
 /* FNV-1a */
@@ -105,7 +71,7 @@ static uint32_t sum_bytes(const uint8_t *bytes, size_t num_bytes)
     return sum;
 }
 
-static bool read_sequence(bits *from, weir_av1_sequence *sequence)
+static bool read_sequence(weir_bits *from, weir_av1_sequence *sequence)
 {
     unsigned delay_bits = 0;
     *sequence = (weir_av1_sequence){
@@ -113,23 +79,23 @@ static bool read_sequence(bits *from, weir_av1_sequence *sequence)
         .screen_content = EACH_FRAME_SAYS,
         .integer_mv = EACH_FRAME_SAYS,
     };
-    read_bits(from, 3); /* seq_profile */
-    read_flag(from);    /* still_picture */
-    sequence->is_reduced_still = read_flag(from);
+    weir__bits_read(from, 3); /* seq_profile */
+    weir__bits_flag(from);    /* still_picture */
+    sequence->is_reduced_still = weir__bits_flag(from);
     if (sequence->is_reduced_still) {
-        read_bits(from, 5); /* seq_level_idx */
+        weir__bits_read(from, 5); /* seq_level_idx */
     } else {
-        if (read_flag(from))
+        if (weir__bits_flag(from))
             read_timing(from, sequence, &delay_bits);
         if (!read_operating_point(from, sequence, delay_bits))
             return false;
     }
-    unsigned width_bits = read_bits(from, 4) + 1, height_bits = read_bits(from, 4) + 1;
-    read_bits(from, width_bits);
-    read_bits(from, height_bits);
-    if (!sequence->is_reduced_still && read_flag(from)) /* frame_id_numbers_present_flag */
+    unsigned width_bits = weir__bits_read(from, 4) + 1, height_bits = weir__bits_read(from, 4) + 1;
+    weir__bits_read(from, width_bits);
+    weir__bits_read(from, height_bits);
+    if (!sequence->is_reduced_still && weir__bits_flag(from)) /* frame_id_numbers_present_flag */
         return false;
-    read_bits(from, 3); /* 128x128 superblocks, filter intra, intra edge filter */
+    weir__bits_read(from, 3); /* 128x128 superblocks, filter intra, intra edge filter */
     if (!sequence->is_reduced_still)
         read_tools(from, sequence);
     sequence->is_known = !from->is_over;
@@ -140,7 +106,7 @@ static bool read_sequence(bits *from, weir_av1_sequence *sequence)
 _Static_assert(sizeof(weir_av1_sequence) == 16, "it has no bytes between its fields");
 
 /* A repeated one says the same. */
-static bool take_sequence(bits *from, weir_av1_sequence *sequence)
+static bool take_sequence(weir_bits *from, weir_av1_sequence *sequence)
 {
     weir_av1_sequence read;
     if (!read_sequence(from, &read))
@@ -155,76 +121,76 @@ static bool take_sequence(bits *from, weir_av1_sequence *sequence)
 
 /* ---- frames ----------------------------------------------------------------------------------------------------- */
 
-static void skip_presentation_time(bits *from, const weir_av1_sequence *sequence)
+static void skip_presentation_time(weir_bits *from, const weir_av1_sequence *sequence)
 {
     if (sequence->has_decoder_model && !sequence->equal_picture_interval)
-        read_bits(from, sequence->presentation_time_bits);
+        weir__bits_read(from, sequence->presentation_time_bits);
 }
 
 /* Of a frame of the operating point. */
-static void skip_removal_time(bits *from, const weir_av1_sequence *sequence)
+static void skip_removal_time(weir_bits *from, const weir_av1_sequence *sequence)
 {
-    if (sequence->has_decoder_model && read_flag(from) && sequence->has_model_of_point)
-        read_bits(from, sequence->removal_time_bits);
+    if (sequence->has_decoder_model && weir__bits_flag(from) && sequence->has_model_of_point)
+        weir__bits_read(from, sequence->removal_time_bits);
 }
 
 /* What is between the type of a frame and the slots that it writes. */
-static void skip_to_slots(bits *from, const weir_av1_sequence *sequence, unsigned type, bool is_resilient)
+static void skip_to_slots(weir_bits *from, const weir_av1_sequence *sequence, unsigned type, bool is_resilient)
 {
     bool is_intra = type == KEY_FRAME || type == INTRA_ONLY_FRAME;
-    read_flag(from); /* disable_cdf_update */
+    weir__bits_flag(from); /* disable_cdf_update */
     bool has_screen_content =
-        sequence->screen_content == EACH_FRAME_SAYS ? read_flag(from) : sequence->screen_content;
+        sequence->screen_content == EACH_FRAME_SAYS ? weir__bits_flag(from) : sequence->screen_content;
     if (has_screen_content && sequence->integer_mv == EACH_FRAME_SAYS)
-        read_flag(from);
+        weir__bits_flag(from);
     if (type != SWITCH_FRAME && !sequence->is_reduced_still)
-        read_flag(from); /* frame_size_override_flag */
-    read_bits(from, sequence->order_hint_bits);
+        weir__bits_flag(from); /* frame_size_override_flag */
+    weir__bits_read(from, sequence->order_hint_bits);
     if (!is_intra && !is_resilient)
-        read_bits(from, 3); /* primary_ref_frame */
+        weir__bits_read(from, 3); /* primary_ref_frame */
     skip_removal_time(from, sequence);
 }
 
 /* With short signaling, the references are chosen by the order hints of all slots. */
-static uint8_t read_references(bits *from, const weir_av1_sequence *sequence)
+static uint8_t read_references(weir_bits *from, const weir_av1_sequence *sequence)
 {
     uint8_t slots = 0;
-    bool is_short = sequence->order_hint_bits > 0 && read_flag(from);
+    bool is_short = sequence->order_hint_bits > 0 && weir__bits_flag(from);
     if (is_short)
         return ALL_SLOTS;
     for (unsigned i = 0; i < NUM_REFERENCES; i++)
-        slots |= (uint8_t)(1u << read_bits(from, 3));
+        slots |= (uint8_t)(1u << weir__bits_read(from, 3));
     return slots;
 }
 
-static bool read_frame(bits *from, const weir_av1_sequence *sequence, weir_av1_frame *frame)
+static bool read_frame(weir_bits *from, const weir_av1_sequence *sequence, weir_av1_frame *frame)
 {
     unsigned type = KEY_FRAME;
     bool is_resilient = true;
     *frame = (weir_av1_frame){ .is_shown = true };
     if (!sequence->is_reduced_still) {
-        frame->shows_slot = read_flag(from);
+        frame->shows_slot = weir__bits_flag(from);
         if (frame->shows_slot) {
-            frame->reads = (uint8_t)(1u << read_bits(from, 3));
+            frame->reads = (uint8_t)(1u << weir__bits_read(from, 3));
             return !from->is_over;
         }
-        type = read_bits(from, 2);
-        frame->is_shown = read_flag(from);
+        type = weir__bits_read(from, 2);
+        frame->is_shown = weir__bits_flag(from);
         if (frame->is_shown)
             skip_presentation_time(from, sequence);
         else
-            read_flag(from); /* showable_frame */
+            weir__bits_flag(from); /* showable_frame */
         if (type != SWITCH_FRAME && !(type == KEY_FRAME && frame->is_shown))
-            is_resilient = read_flag(from);
+            is_resilient = weir__bits_flag(from);
     }
     frame->is_key = type == KEY_FRAME;
     skip_to_slots(from, sequence, type, is_resilient);
     bool writes_all = type == SWITCH_FRAME || (type == KEY_FRAME && frame->is_shown);
-    frame->writes = writes_all ? ALL_SLOTS : (uint8_t)read_bits(from, NUM_SLOTS);
+    frame->writes = writes_all ? ALL_SLOTS : (uint8_t)weir__bits_read(from, NUM_SLOTS);
     bool is_intra = type == KEY_FRAME || type == INTRA_ONLY_FRAME;
     if ((!is_intra || frame->writes != ALL_SLOTS) && is_resilient && sequence->order_hint_bits > 0)
         for (unsigned i = 0; i < NUM_SLOTS; i++)
-            read_bits(from, sequence->order_hint_bits);
+            weir__bits_read(from, sequence->order_hint_bits);
     if (!is_intra)
         frame->reads = read_references(from, sequence);
     return !from->is_over;
@@ -287,7 +253,7 @@ static bool is_of_point(const weir_av1_sequence *sequence, const unit_header *un
 }
 
 /* It is the last frame then; its tiles are in its unit, or in the next ones. */
-static bool take_frame(bits *from, const weir_av1_sequence *sequence, unsigned type, weir_av1_look *look)
+static bool take_frame(weir_bits *from, const weir_av1_sequence *sequence, unsigned type, weir_av1_look *look)
 {
     weir_av1_frame *frame = &look->frames[look->num_frames];
     if (!sequence->is_known || look->is_open || look->num_frames == WEIR_AV1_MAX_FRAMES ||
@@ -311,7 +277,7 @@ static bool take_tiles(weir_av1_look *look)
 static bool take_unit(weir_av1_sequence *sequence, const uint8_t *data, const unit_header *unit, weir_av1_look *look,
                       uint8_t *frame)
 {
-    bits from = { .data = data + unit->payload, .num = 8 * (unit->end - unit->payload) };
+    weir_bits from = { .data = data + unit->payload, .num = 8 * (unit->end - unit->payload) };
     bool is_taken = true, is_of_frame = false;
     switch (unit->type) {
     case SEQUENCE_HEADER: is_taken = take_sequence(&from, sequence); break;

@@ -4,7 +4,7 @@
  */
 #include "stages/reader/bitstream.h"
 
-#include <string.h>
+#include "stages/reader/nal_units.h"
 
 bool weir__bitstream_is_known(enum AVCodecID codec)
 {
@@ -28,124 +28,27 @@ bool weir__bitstream_is_known(enum AVCodecID codec)
     }
 }
 
-/* ---- start codes and NAL units ------------------------------------------------------------------------------- */
-
-typedef struct walk {
-    const uint8_t *at;
-    const uint8_t *end;
-    unsigned length_bytes; /* of the length before each unit; 0 = units are separated by start codes */
-    bool is_broken;        /* the lengths do not add up: damage */
-} walk;
-
-/* The byte after the next 00 00 01, or the end. */
-static const uint8_t *behind_start_code(const uint8_t *at, const uint8_t *end)
-{
-    while (end - at >= 3) {
-        const uint8_t *one = memchr(at + 2, 1, (size_t)(end - at - 2));
-        if (!one)
-            return end;
-        if (one[-1] == 0 && one[-2] == 0)
-            return one + 1;
-        at = one - 1;
-    }
-    return end;
-}
-
-static bool next_unit(walk *units, const uint8_t **unit, size_t *size_bytes)
-{
-    if (units->length_bytes == 0) {
-        *unit = behind_start_code(units->at, units->end);
-        *size_bytes = (size_t)(units->end - *unit); /* an upper bound: only headers are read */
-        units->at = *unit;
-        return *size_bytes > 0;
-    }
-    if ((size_t)(units->end - units->at) <= units->length_bytes) {
-        units->is_broken |= units->at != units->end;
-        return false;
-    }
-    size_t length = 0;
-    for (unsigned i = 0; i < units->length_bytes; i++)
-        length = length << 8 | *units->at++;
-    size_t left = (size_t)(units->end - units->at);
-    *unit = units->at;
-    *size_bytes = length < left ? length : left;
-    units->is_broken |= length == 0 || length > left;
-    units->at += *size_bytes;
-    return true;
-}
-
-static walk bitstream_walk(const AVCodecParameters *codec, const AVPacket *packet, int length_byte)
-{
-    bool has_lengths = codec->extradata_size > length_byte && codec->extradata[0] == 1;
-    return (walk){
-        .at = packet->data,
-        .end = packet->data + packet->size,
-        .length_bytes = has_lengths ? (codec->extradata[length_byte] & 3u) + 1 : 0,
-    };
-}
-
 /* ---- H.264 --------------------------------------------------------------------------------------------------- */
 
-/* The bytes of a unit without the emulation prevention bytes (the 03 of 00 00 03). */
-typedef struct payload {
-    const uint8_t *at;
-    const uint8_t *end;
-    unsigned num_zeros; /* consecutive, up to here */
-} payload;
-
-static bool next_byte(payload *bytes, uint8_t *byte)
+/* Does this SEI unit guarantee exact pictures from here in output order (recovery_frame_cnt = 0, exact_match_flag)? */
+static bool promises_recovery(const weir_unit_walk *units, const uint8_t *unit, size_t size_bytes)
 {
-    if (bytes->num_zeros >= 2 && bytes->at < bytes->end && *bytes->at == 3) {
-        bytes->at++;
-        bytes->num_zeros = 0;
-    }
-    if (bytes->at >= bytes->end)
-        return false;
-    *byte = *bytes->at++;
-    bytes->num_zeros = *byte ? 0 : bytes->num_zeros + 1;
-    return true;
+    enum { COUNT_IS_0_AND_EXACT = 0xc0 };
+    uint8_t byte;
+    return weir__unit_has_recovery_point(unit, weir__unit_trim(units, unit, size_bytes), &byte) &&
+           (byte & COUNT_IS_0_AND_EXACT) == COUNT_IS_0_AND_EXACT;
 }
 
-/* A message's type or size: the sum of all bytes 255 and the byte after them. */
-static bool next_number(payload *bytes, size_t *number)
-{
-    uint8_t byte = UINT8_MAX;
-    for (*number = 0; byte == UINT8_MAX; *number += byte) {
-        if (!next_byte(bytes, &byte))
-            return false;
-    }
-    return true;
-}
-
-/* Does this SEI unit guarantee exact pictures from here in output order (recovery_frame_cnt = 0, exact_match_flag)?
-   Without unit lengths, the data after it belongs to other units. */
-static bool promises_recovery(const uint8_t *unit, size_t size_bytes)
-{
-    enum { RECOVERY_POINT = 6, COUNT_IS_0_AND_EXACT = 0xc0, START_CODE_BYTES = 3 };
-    const uint8_t *end = unit + size_bytes;
-    const uint8_t *next = behind_start_code(unit, end);
-    payload bytes = { .at = unit + 1, .end = next < end ? next - START_CODE_BYTES : end };
-    size_t type, length;
-    uint8_t byte = 0;
-    while (next_number(&bytes, &type) && next_number(&bytes, &length)) {
-        if (type == RECOVERY_POINT)
-            return next_byte(&bytes, &byte) && (byte & COUNT_IS_0_AND_EXACT) == COUNT_IS_0_AND_EXACT;
-        while (length > 0 && next_byte(&bytes, &byte))
-            length--;
-    }
-    return false;
-}
-
-static weir_packet_kind look_at_h264(walk units)
+static weir_packet_kind look_at_h264(weir_unit_walk units)
 {
     enum { SLICE = 1, SLICE_PART_A = 2, IDR_SLICE = 5, SEI = 6, SEQUENCE_SET = 7, PICTURE_SET = 8 };
     weir_packet_kind kind = { .is_disposable = true };
     bool has_slice = false, has_sequence = false, has_picture = false;
     const uint8_t *unit;
     size_t size_bytes;
-    while (next_unit(&units, &unit, &size_bytes)) {
+    while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
         unsigned type = size_bytes ? unit[0] & 0x1fu : 0;
-        if (type == SEI && promises_recovery(unit, size_bytes))
+        if (type == SEI && promises_recovery(&units, unit, size_bytes))
             kind.is_clean = true;
         has_sequence |= type == SEQUENCE_SET;
         has_picture |= type == PICTURE_SET;
@@ -165,7 +68,7 @@ static weir_packet_kind look_at_h264(walk units)
 
 /* ---- HEVC ---------------------------------------------------------------------------------------------------- */
 
-static weir_packet_kind look_at_hevc(walk units)
+static weir_packet_kind look_at_hevc(weir_unit_walk units)
 {
     enum { LAST_NON_REFERENCE = 14, FIRST_IRAP = 16, FIRST_IDR = 19, LAST_IDR = 20, LAST_IRAP = 21, LAST_SLICE = 31 };
     enum { FIRST_SET = 32, LAST_SET = 34, ALL_SETS = 7, FIRST_SLICE_FLAG = 0x80, DROPS_EARLIER_FLAG = 0x40 };
@@ -173,7 +76,7 @@ static weir_packet_kind look_at_hevc(walk units)
     unsigned num_pictures = 0, sets = 0;
     const uint8_t *unit;
     size_t size_bytes;
-    while (next_unit(&units, &unit, &size_bytes)) {
+    while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
         unsigned type = size_bytes > 2 ? (unit[0] >> 1) & 0x3fu : UINT8_MAX;
         if (type >= FIRST_SET && type <= LAST_SET)
             sets |= 1u << (type - FIRST_SET);
@@ -197,7 +100,7 @@ static weir_packet_kind look_at_hevc(walk units)
 
 enum { PICTURE_I = 1, PICTURE_B = 3 };
 
-static weir_packet_kind look_at_mpeg2(walk units)
+static weir_packet_kind look_at_mpeg2(weir_unit_walk units)
 {
     enum { PICTURE = 0x00, SEQUENCE = 0xb3, GROUP = 0xb8, CLOSED_BYTE = 4, CLOSED_FLAG = 0x40 };
     weir_packet_kind kind = { .is_disposable = true };
@@ -205,7 +108,7 @@ static weir_packet_kind look_at_mpeg2(walk units)
     unsigned num_pictures = 0;
     const uint8_t *unit;
     size_t size_bytes;
-    while (next_unit(&units, &unit, &size_bytes)) {
+    while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
         has_sequence |= unit[0] == SEQUENCE;
         has_closed_group |= unit[0] == GROUP && size_bytes > CLOSED_BYTE && (unit[CLOSED_BYTE] & CLOSED_FLAG);
         if (unit[0] != PICTURE || size_bytes < 3)
@@ -221,14 +124,14 @@ static weir_packet_kind look_at_mpeg2(walk units)
     return kind;
 }
 
-static weir_packet_kind look_at_mpeg4(walk units, int size)
+static weir_packet_kind look_at_mpeg4(weir_unit_walk units, int size)
 {
     enum { PICTURE = 0xb6, FIRST_IS_I = 0, FIRST_IS_B = 2, MIN_CODED_BYTES = 16 };
     weir_packet_kind kind = { 0 };
     unsigned num_pictures = 0;
     const uint8_t *unit;
     size_t size_bytes;
-    while (next_unit(&units, &unit, &size_bytes)) {
+    while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
         if (unit[0] != PICTURE || size_bytes < 2)
             continue;
         unsigned type = unit[1] >> 6;
@@ -294,13 +197,12 @@ static weir_packet_kind look_at_vp9(const AVPacket *packet)
 
 weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet)
 {
-    enum { AVCC_LENGTH_BYTE = 4, HVCC_LENGTH_BYTE = 21, NO_LENGTHS = INT32_MAX };
     switch (codec->codec_id) {
-    case AV_CODEC_ID_H264: return look_at_h264(bitstream_walk(codec, packet, AVCC_LENGTH_BYTE));
-    case AV_CODEC_ID_HEVC: return look_at_hevc(bitstream_walk(codec, packet, HVCC_LENGTH_BYTE));
+    case AV_CODEC_ID_H264: return look_at_h264(weir__unit_walk_of(codec, packet, WEIR_AVCC_LENGTH_BYTE));
+    case AV_CODEC_ID_HEVC: return look_at_hevc(weir__unit_walk_of(codec, packet, WEIR_HVCC_LENGTH_BYTE));
     case AV_CODEC_ID_MPEG1VIDEO:
-    case AV_CODEC_ID_MPEG2VIDEO: return look_at_mpeg2(bitstream_walk(codec, packet, NO_LENGTHS));
-    case AV_CODEC_ID_MPEG4: return look_at_mpeg4(bitstream_walk(codec, packet, NO_LENGTHS), packet->size);
+    case AV_CODEC_ID_MPEG2VIDEO: return look_at_mpeg2(weir__unit_walk_of(codec, packet, WEIR_NO_LENGTHS));
+    case AV_CODEC_ID_MPEG4: return look_at_mpeg4(weir__unit_walk_of(codec, packet, WEIR_NO_LENGTHS), packet->size);
     case AV_CODEC_ID_VP8: return look_at_vp8(packet);
     case AV_CODEC_ID_VP9: return look_at_vp9(packet);
     case AV_CODEC_ID_AV1:

@@ -131,8 +131,11 @@ static int end_scan(weir_file_packets *file, weir_error *error)
 {
     file->next = file->index.num_packets;
     file->cannot_seek |= file->packet_clock.num_restarts > 0;
-    return weir__index_end(&file->index, file->decoder->stream) == WEIR_OK ? WEIR_OK
-                                                                           : weir__reader_fail_memory(error);
+    if (weir__index_end(&file->index, file->decoder->stream) != WEIR_OK)
+        return weir__reader_fail_memory(error);
+    for (size_t i = 0; i < file->num_cached; i++)
+        weir__index_set_pts(&file->index, i, file->cache[i]);
+    return WEIR_OK;
 }
 
 int weir__file_packets_scan(weir_file_packets *file, weir_error *error)
@@ -170,6 +173,7 @@ int weir__file_packets_look_ahead(weir_file_packets *file, uint32_t count, weir_
     if (rc != WEIR_OK && rc != WEIR_EOF)
         return rc;
     file->is_read = rc == WEIR_EOF;
+    weir__index_cut(&file->index);
     return end_scan(file, error);
 }
 
@@ -248,9 +252,7 @@ bool weir__file_packets_can_repeat(const weir_file_packets *file)
 /* Is decoder->packet packet `at`? */
 static bool is_packet(const weir_file_packets *file, size_t at)
 {
-    const AVPacket *packet = file->decoder->packet;
-    const weir_packet_entry *entry = weir__index_packet(&file->index, at);
-    return entry->pts == packet->pts && entry->size_bytes == packet->size;
+    return weir__index_is_packet(&file->index, at, file->decoder->packet);
 }
 
 /* Finds the position after a seek, by the first packet that is recognised; it is in decoder->packet. WEIR_EOF: the
@@ -259,14 +261,13 @@ static int find_packet(weir_file_packets *file, size_t at, weir_error *error)
 {
     enum { MAX_TRIES = 256 };
     for (unsigned try = 0; try < MAX_TRIES; try++) {
-        size_t frame;
+        size_t packet;
         av_packet_unref(file->decoder->packet);
         int rc = weir__file_packets_read(file, error);
         if (rc != WEIR_OK)
             return rc;
-        if (!weir__index_find(&file->index, file->decoder->packet->pts, &frame))
+        if (!weir__index_find_packet(&file->index, file->decoder->packet, &packet))
             continue;
-        size_t packet = weir__index_packet_of(&file->index, frame);
         if (packet > at)
             return WEIR_EOF;
         if (!is_packet(file, packet))
@@ -332,7 +333,8 @@ int weir__file_packets_go_to(weir_file_packets *file, size_t at, weir_error *err
     if (file->listed.blocks)
         return WEIR_OK; /* it is found when it is sent */
     bool is_behind = at < file->next;
-    bool seeks = !file->cannot_seek && (is_behind || is_far(file, at));
+    bool has_times = !file->index.is_ordered || weir__index_packet(&file->index, at)->dts != AV_NOPTS_VALUE;
+    bool seeks = !file->cannot_seek && has_times && (is_behind || is_far(file, at));
     if (seeks) {
         rc = seek_frame(file, at, error);
         file->cannot_seek = rc == WEIR_EOF;
@@ -443,8 +445,10 @@ int weir__file_packets_send(weir_file_packets *file, size_t at, weir_error *erro
     if (kept)
         return weir__file_packets_decode(file, kept, error);
     int rc = fetch_frame(file, at, error);
-    if (rc == WEIR_OK)
+    if (rc == WEIR_OK) {
+        weir__index_set_pts(&file->index, at, file->decoder->packet);
         rc = weir__file_packets_decode(file, file->decoder->packet, error);
+    }
     av_packet_unref(file->decoder->packet);
     return rc;
 }

@@ -194,11 +194,10 @@ int64_t weir__average_ticks(AVRational rate, AVRational time_base)
     return rate.num > 0 && rate.den > 0 ? FFMAX(av_rescale_q(1, av_inv_q(rate), time_base), 1) : 0;
 }
 
-/* How long it is shown: as the frame itself says, or the average; 0 = unknown. */
-static int64_t shown_ticks(const weir_frame_clock *clock, const AVFrame *frame)
+/* How long a frame is shown: as it says itself, or the average; 0 = unknown. */
+static int64_t shown_ticks(const weir_frame_clock *clock, int64_t duration)
 {
     static const AVRational longest = { 1000, 1 };
-    int64_t duration = frame_duration(frame);
     if (duration <= 0 || duration >= INT32_MAX)
         duration = weir__average_ticks(clock->rate, clock->time_base);
     return FFMIN(duration, FFMAX(av_rescale_q(1, longest, clock->time_base), 1));
@@ -210,10 +209,9 @@ static bool is_reasonable(int64_t pts)
     return pts != AV_NOPTS_VALUE && pts > -INT64_MAX / 4 && pts < INT64_MAX / 4;
 }
 
-void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame)
+void weir__frame_clock_advance(weir_frame_clock *clock, int64_t pts, int64_t duration)
 {
     static const AVRational usual = { 25, 1 };
-    int64_t pts = frame->best_effort_timestamp;
     int64_t ticks = -1;
     if (!is_reasonable(clock->first_pts) && is_reasonable(pts))
         clock->first_pts = pts - clock->end_ticks; /* frames before it may have had no time */
@@ -226,9 +224,14 @@ void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame)
     if (!is_reasonable(pts) && is_reasonable(clock->first_pts))
         clock->pts = clock->first_pts + ticks;
     clock->ticks = FFMAX(ticks, clock->ticks);
-    int64_t shown = shown_ticks(clock, frame);
+    int64_t shown = shown_ticks(clock, duration);
     clock->has_end = shown > 0;
     clock->end_ticks = clock->ticks + (shown ? shown : weir__average_ticks(usual, clock->time_base));
+}
+
+void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame)
+{
+    weir__frame_clock_advance(clock, frame->best_effort_timestamp, frame_duration(frame));
 }
 
 /* ---- the timeline -------------------------------------------------------------------------------------------- */

@@ -71,6 +71,9 @@ void weir__frame_clock_begin(weir_frame_clock *clock, const AVStream *stream);
    with B-frames) or out of range is the end of the frame before. */
 void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame);
 
+/* The same for a frame that will be decoded: its time (AV_NOPTS_VALUE = it has none) and duration (0 = unknown), in ticks. */
+void weir__frame_clock_advance(weir_frame_clock *clock, int64_t pts, int64_t duration);
+
 /* Tells a timeline its frames, below num_frames. */
 typedef struct weir_timeline_source {
     const void *self;

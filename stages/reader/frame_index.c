@@ -38,6 +38,25 @@ const char *weir__index_look(const AVStream *stream, const AVPacket *packet, wei
     return kind.is_unclear ? "the number of frames in a packet is unknown" : NULL;
 }
 
+void weir__index_cut(weir_index *index)
+{
+    weir__h264_order_free(index->order);
+    index->order = NULL;
+}
+
+/* The order is that of all packets, if none of them has a pts. */
+static int add_to_order(weir_index *index, const AVStream *stream, const AVPacket *packet, bool is_first)
+{
+    bool may_begin = is_first && stream->codecpar->codec_id == AV_CODEC_ID_H264;
+    if (packet->pts != AV_NOPTS_VALUE) {
+        weir__index_cut(index);
+        return WEIR_OK;
+    }
+    if (may_begin && !(index->order = weir__h264_order_new(stream)))
+        return WEIR_ENOMEM;
+    return index->order ? weir__h264_order_add(index->order, stream, packet) : WEIR_OK;
+}
+
 int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet)
 {
     if (index->num_packets == UINT32_MAX)
@@ -56,7 +75,7 @@ int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *p
     const char *distrust = weir__index_look(stream, packet, entry);
     index->distrust = distrust ? distrust : index->distrust;
     entry->start = entry->flags & WEIR_PACKET_CLEAN || at == 0 ? at : entry[-1].start;
-    return WEIR_OK;
+    return add_to_order(index, stream, packet, at == 0);
 }
 
 typedef struct dated {
@@ -160,8 +179,26 @@ static const char *distrust_index(const weir_index *index, const AVStream *strea
     return overlaps_keyframe(index) ? "a frame before a keyframe is shown after it" : NULL;
 }
 
+/* Gives the packets the times of their order, if it is known; otherwise it is known why it is not. */
+static int set_order(weir_index *index, const AVStream *stream)
+{
+    const char *why = NULL;
+    bool has_times = true;
+    if (!index->order || index->distrust)
+        return WEIR_OK;
+    int rc = weir__h264_order_end(index->order, stream, index->packets, index->num_packets, &has_times, &why);
+    index->distrust = why;
+    index->is_ordered = rc == WEIR_OK && !why;
+    index->has_no_times = !has_times;
+    return rc;
+}
+
 int weir__index_end(weir_index *index, const AVStream *stream)
 {
+    int rc = set_order(index, stream);
+    weir__index_cut(index);
+    if (rc != WEIR_OK)
+        return rc;
     size_t num_packets = index->num_packets;
     dated *dates = calloc(num_packets ? num_packets : 1, sizeof *dates);
     index->frames = calloc(num_packets ? num_packets : 1, sizeof *index->frames);
@@ -226,6 +263,45 @@ bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame)
     }
     *frame = low;
     return low < index->num_frames && index->packets[index->frames[low]].pts == pts;
+}
+
+bool weir__index_is_packet(const weir_index *index, size_t at, const AVPacket *packet)
+{
+    const weir_packet_entry *entry = weir__index_packet(index, at);
+    bool is_at_time = index->is_ordered ? entry->dts == packet->dts : entry->pts == packet->pts;
+    return is_at_time && entry->size_bytes == packet->size;
+}
+
+/* Of an index with an order: times of decoding rise, or there are none. */
+static bool find_dts(const weir_index *index, int64_t dts, size_t *at)
+{
+    size_t low = 0;
+    size_t high = index->num_packets;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (weir__index_packet(index, middle)->dts < dts)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *at = low;
+    return dts != AV_NOPTS_VALUE && low < index->num_packets && weir__index_packet(index, low)->dts == dts;
+}
+
+bool weir__index_find_packet(const weir_index *index, const AVPacket *packet, size_t *at)
+{
+    size_t frame;
+    if (index->is_ordered)
+        return find_dts(index, packet->dts, at);
+    bool is_found = weir__index_find(index, packet->pts, &frame);
+    *at = is_found ? weir__index_packet_of(index, frame) : 0;
+    return is_found;
+}
+
+void weir__index_set_pts(const weir_index *index, size_t at, AVPacket *packet)
+{
+    if (index->is_ordered)
+        packet->pts = weir__index_packet(index, at)->pts;
 }
 
 size_t weir__index_start_of(const weir_index *index, size_t frame)
@@ -414,6 +490,7 @@ size_t weir__index_bytes(const weir_index *index)
 
 void weir__index_reset(weir_index *index)
 {
+    weir__index_cut(index);
     free(index->packets);
     free(index->frames);
     if (index->blocks)

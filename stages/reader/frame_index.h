@@ -1,6 +1,9 @@
 /*
  * The index of a file: its video packets in decode order, the frames they are in presentation order, and where decoding
  * can begin. Made from the packets, without decoding. Internal. One thread at a time.
+ *
+ * If the container does not store the order of presentation, and H.264's headers tell it (h264_order.h), the index gives the packets
+ * their pts (is_ordered): the reader's packets must get them before they are decoded.
  */
 #ifndef STAGES_READER_FRAME_INDEX_H
 #define STAGES_READER_FRAME_INDEX_H
@@ -12,6 +15,7 @@
 #include <libavformat/avformat.h>
 
 #include "stages/reader/frame_clock.h"
+#include "stages/reader/h264_order.h"
 #include "stages/reader/packet_blocks.h"
 #include "stages/reader/packet_entry.h"
 
@@ -19,12 +23,16 @@ typedef struct weir_index {
     weir_packet_entry *packets; /* in decode order; NULL = they are in blocks, or there are none */
     size_t num_packets;
     size_t max_packets; /* capacity */
+    weir_h264_order
+        *order; /* of packets without pts, until weir__index_end(); NULL = they have pts, or no order is known */
 
     /* after weir__index_end() */
     uint32_t *frames; /* in presentation order: the packet of each frame; NULL = they are in blocks */
     size_t num_frames;
     int64_t step;         /* all times of frames are that apart, or a multiple of it; 0 = there is only one frame */
     const char *distrust; /* why the index is not trusted; NULL = it is */
+    bool is_ordered;      /* the packets of the file have no pts; those of the index come from their order */
+    bool has_no_times;    /* … and count from 0, as the stream stores no times */
 
     weir_packet_blocks
         *blocks; /* trusted ones, loaded where they are needed; NULL = the index was made of all packets */
@@ -63,8 +71,20 @@ const char *weir__index_look(const AVStream *stream, const AVPacket *packet, wei
 /* The next packet of the stream, in decode order. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet);
 
+/* Packets will be missing at its end: their order is not looked for. */
+void weir__index_cut(weir_index *index);
+
 /* All packets are in. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_end(weir_index *index, const AVStream *stream);
+
+/* Is that packet of the file packet `at`, as far as times and size tell? */
+bool weir__index_is_packet(const weir_index *index, size_t at, const AVPacket *packet);
+
+/* Which packet is that one of the file? By its time; its size may be another one. False: it is not known. Only for a trusted index. */
+bool weir__index_find_packet(const weir_index *index, const AVPacket *packet, size_t *at);
+
+/* Gives packet `at` of the file the pts of the index. */
+void weir__index_set_pts(const weir_index *index, size_t at, AVPacket *packet);
 
 /* Only packets of the highest temporal layer can be skipped: higher layers may need lower ones. For those of a whole file, or of
    a part of it that begins with a clean one. */

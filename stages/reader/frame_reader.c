@@ -312,8 +312,9 @@ int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error)
 
 int64_t weir__frame_reader_pts(const weir_frame_reader *reader)
 {
-    const AVFrame *frame = reader->file.decoder->frame;
-    return reader->way == WEIR_READER_INDEXED ? frame->pts : reader->counter.clock.pts;
+    if (reader->way != WEIR_READER_INDEXED)
+        return reader->counter.clock.pts;
+    return reader->file.index.has_no_times ? AV_NOPTS_VALUE : reader->file.decoder->frame->pts;
 }
 
 int64_t weir__frame_reader_ns(const weir_frame_reader *reader)

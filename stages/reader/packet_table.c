@@ -2,7 +2,8 @@
  * All numbers have variable length, 7 bits per byte. The unit of times is their greatest common divisor, so that most
  * differences fit into a byte; a packet with the same distance and duration as the one before (STEADY) stores neither.
  *
- *   version, time base (two), unit, step of the frames' times, number of blocks
+ *   version, of an index with an order: does the stream store times (0 or 1), time base (two), unit, step of the frames' times,
+ *   number of blocks
  *   then for each block: number of packets, of frames, the change of the first frame's pts, bytes, checksum
  *   a checksum of all before
  *   then for each block, for each packet:
@@ -21,9 +22,10 @@
 
 enum {
     VERSION = 2,
+    ORDERED_VERSION = 3, /* the packets of the file have no pts: weir_index.is_ordered */
     CHECKSUM_BYTES = 4,
     MAX_VARINT_BYTES = 10,
-    MAX_HEADER_BYTES = 6 * MAX_VARINT_BYTES,
+    MAX_HEADER_BYTES = 7 * MAX_VARINT_BYTES,
     MAX_BLOCK_BYTES = 4 * MAX_VARINT_BYTES + CHECKSUM_BYTES, /* in the directory */
     MIN_BLOCK_PACKETS = 64, /* a block has a few bytes in the directory: less than one for each packet */
     MAX_PACKET_BYTES = 41
@@ -234,7 +236,9 @@ static int join_table(const output *out, const weir_index *index, AVRational tim
     *table = malloc(MAX_HEADER_BYTES + directory_bytes + CHECKSUM_BYTES + packets_bytes);
     if (!*table)
         return WEIR_ENOMEM;
-    uint8_t *to = put_number(*table, VERSION);
+    uint8_t *to = put_number(*table, index->is_ordered ? ORDERED_VERSION : VERSION);
+    if (index->is_ordered)
+        to = put_number(to, !index->has_no_times);
     to = put_signed(to, time_base.num);
     to = put_signed(to, time_base.den);
     to = put_signed(to, out->unit);
@@ -355,7 +359,10 @@ static int open_directory(input *in, const uint8_t *table, weir_packet_blocks *b
 static int open_table(input *in, const uint8_t *table, const AVStream *stream, weir_index *index)
 {
     opened_table *opened = index->blocks->self;
-    bool is_ours = get_number(in) == VERSION;
+    uint64_t version = get_number(in);
+    bool is_ours = version == VERSION || version == ORDERED_VERSION;
+    index->is_ordered = version == ORDERED_VERSION;
+    index->has_no_times = index->is_ordered && get_number(in) == 0;
     bool is_same = get_signed(in) == stream->time_base.num;
     is_same &= get_signed(in) == stream->time_base.den;
     opened->unit = get_signed(in);
