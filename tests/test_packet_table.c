@@ -278,11 +278,25 @@ TEST_CASE(every_changed_byte_and_every_cut_is_refused)
     free(table);
 }
 
+/* A table that can be opened: not all that are drawn have an index that can be trusted. */
+static uint8_t *pack_trusted(size_t num_packets, size_t *num_bytes)
+{
+    for (;;) {
+        weir_index index = { 0 };
+        uint8_t *table = pack_some(num_packets, num_bytes);
+        int rc = weir__packet_table_open(table, *num_bytes, stream, &index);
+        weir__index_reset(&index);
+        if (rc == WEIR_OK)
+            return table;
+        free(table);
+    }
+}
+
 /* Whoever makes a checksum that fits gets an index within its bounds, or none. */
 TEST_CASE(changed_bytes_with_a_checksum_that_fits_do_no_harm)
 {
     size_t num_bytes, num_used = 0;
-    uint8_t *table = pack_some(30, &num_bytes);
+    uint8_t *table = pack_trusted(30, &num_bytes);
     for (int i = 0; i < 20000; i++) {
         size_t at = below(num_bytes);
         uint8_t before = table[at];
