@@ -278,25 +278,10 @@ TEST_CASE(every_changed_byte_and_every_cut_is_refused)
     free(table);
 }
 
-/* A table that can be opened: not all that are drawn have an index that can be trusted. */
-static uint8_t *pack_trusted(size_t num_packets, size_t *num_bytes)
+/* Whoever makes a checksum that fits gets an index within its bounds, or none. How many packets such indexes had. */
+static size_t change_bytes(uint8_t *table, size_t num_bytes)
 {
-    for (;;) {
-        weir_index index = { 0 };
-        uint8_t *table = pack_some(num_packets, num_bytes);
-        int rc = weir__packet_table_open(table, *num_bytes, stream, &index);
-        weir__index_reset(&index);
-        if (rc == WEIR_OK)
-            return table;
-        free(table);
-    }
-}
-
-/* Whoever makes a checksum that fits gets an index within its bounds, or none. */
-TEST_CASE(changed_bytes_with_a_checksum_that_fits_do_no_harm)
-{
-    size_t num_bytes, num_used = 0;
-    uint8_t *table = pack_trusted(30, &num_bytes);
+    size_t num_used = 0;
     for (int i = 0; i < 20000; i++) {
         size_t at = below(num_bytes);
         uint8_t before = table[at];
@@ -313,8 +298,20 @@ TEST_CASE(changed_bytes_with_a_checksum_that_fits_do_no_harm)
         weir__index_reset(&index);
         table[at] = before;
     }
+    return num_used;
+}
+
+/* Of some tables, each change is refused: then others are drawn. */
+TEST_CASE(changed_bytes_with_a_checksum_that_fits_do_no_harm)
+{
+    size_t num_used = 0;
+    for (int i = 0; i < 100 && num_used == 0; i++) {
+        size_t num_bytes;
+        uint8_t *table = pack_some(30, &num_bytes);
+        num_used = change_bytes(table, num_bytes);
+        free(table);
+    }
     assert_true(num_used > 0);
-    free(table);
 }
 
 TEST_CASE(a_table_of_another_version_stream_or_length_is_refused)
