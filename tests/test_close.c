@@ -14,7 +14,7 @@ static test_ledger ledger;
 static test_gate gate;
 static test_numbers numbers;
 static test_recorder recorder;
-static test_counter detached;
+static test_counter detached, freed;
 
 static void count_detach(void *self)
 {
@@ -22,11 +22,21 @@ static void count_detach(void *self)
     counter_add(&detached, 1);
 }
 
+/* It comes after all else. */
+static void count_freed(void *self)
+{
+    assert_ptr_equal(self, &freed);
+    assert_int_equal(counter_value(&detached), 1);
+    assert_true(recorder.ended);
+    counter_add(&freed, 1);
+}
+
 static weir_builder *start_test(void)
 {
     ledger_init(&ledger);
     gate_init(&gate);
     counter_init(&detached);
+    counter_init(&freed);
     numbers = (test_numbers){ .ledger = &ledger, .count = UINT64_MAX };
     return builder_with(&numbers);
 }
@@ -37,7 +47,11 @@ static weir_pipeline *build_with_sink(weir_builder *builder)
     recorder_init(&recorder);
     weir_builder_sink(builder, NULL);
     weir_observer observers[] = { recorder.observer, { .detach = count_detach } };
-    return build(builder, &(weir_pipeline_options){ .threads = 2, .observers = observers, .num_observers = 2 });
+    return build(builder, &(weir_pipeline_options){ .threads = 2,
+                                                    .observers = observers,
+                                                    .num_observers = 2,
+                                                    .freed = count_freed,
+                                                    .freed_self = &freed });
 }
 
 static weir_pipeline *build_gated(void)
@@ -50,6 +64,7 @@ static weir_pipeline *build_gated(void)
 static void assert_is_freed(int status)
 {
     assert_int_equal(counter_value(&detached), 1);
+    assert_int_equal(counter_value(&freed), 1);
     assert_true(recorder.ended);
     assert_int_equal(recorder.end.status, status);
     recorder_free(&recorder);
@@ -60,6 +75,7 @@ static void assert_is_freed(int status)
 static void end_left(void)
 {
     assert_int_equal(counter_value(&detached), 0);
+    assert_int_equal(counter_value(&freed), 0);
     assert_int_equal(weir_pipeline_close_wait(0), WEIR_ETIMEDOUT);
     assert_int_equal(weir_pipeline_close_wait(WEIR_MILLISECOND), WEIR_ETIMEDOUT);
     gate_open(&gate);
@@ -76,6 +92,15 @@ TEST_CASE(a_pipeline_that_can_end_is_freed_as_by_free)
     weir_pipeline *pipeline = build_with_sink(builder);
     assert_int_equal(next_value(pipeline), 0);
     assert_int_equal(weir_pipeline_close(pipeline, WEIR_FOREVER), WEIR_OK);
+    assert_is_freed(WEIR_ESTOPPED);
+}
+
+TEST_CASE(free_says_that_all_is_freed)
+{
+    weir_builder *builder = start_test();
+    weir_pipeline *pipeline = build_with_sink(builder);
+    assert_int_equal(next_value(pipeline), 0);
+    weir_pipeline_free(pipeline);
     assert_is_freed(WEIR_ESTOPPED);
 }
 
