@@ -8,6 +8,9 @@ static const weirpy_core table = {
     .register_type = weirpy_register_type,
     .new_stage = weirpy_stage_new,
     .is_interrupted = weirpy_is_interrupted,
+    .register_unwrap = weirpy_register_unwrap,
+    .gil_take = weirpy_gil_take,
+    .gil_give = weirpy_gil_give,
 };
 
 static PyObject *cpu_budget(PyObject *self, PyObject *unused)
@@ -19,6 +22,11 @@ static PyObject *cpu_budget(PyObject *self, PyObject *unused)
 static PyMethodDef functions[] = {
     { "cpu_budget", cpu_budget, METH_NOARGS,
       "The CPUs that this process may use: the smaller of its affinity mask and its cgroup's quota." },
+    { "call", weirpy_call, METH_VARARGS, "call(function): a stage that calls the function for each item." },
+    { "iterate", weirpy_iterate, METH_VARARGS, "iterate(iterable): a source of what the iterable yields." },
+    { "aggregate", weirpy_aggregate, METH_VARARGS, "aggregate(n, drop_last=False): a stage that makes lists of n items." },
+    { "disaggregate", weirpy_disaggregate, METH_VARARGS, "disaggregate(): a stage that passes on the items of lists." },
+    { "_end", weirpy_pipelines_end, METH_NOARGS, "The interpreter ends: stops and closes all pipelines." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -30,6 +38,19 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__core(void);
+
+/* So that no pipeline runs when the interpreter ends. */
+static int register_end(PyObject *module)
+{
+    PyObject *atexit = PyImport_ImportModule("atexit");
+    PyObject *end = atexit ? PyObject_GetAttrString(module, "_end") : NULL;
+    PyObject *result = end ? PyObject_CallMethod(atexit, "register", "O", end) : NULL;
+    int rc = result ? 0 : -1;
+    Py_XDECREF(result);
+    Py_XDECREF(end);
+    Py_XDECREF(atexit);
+    return rc;
+}
 
 PyMODINIT_FUNC PyInit__core(void)
 {
@@ -43,7 +64,8 @@ PyMODINIT_FUNC PyInit__core(void)
     PyObject *capsule = PyCapsule_New(at.kept, WEIRPY_CORE_CAPSULE, NULL);
     bool is_ready = capsule && PyModule_AddObjectRef(module, "_table", capsule) == 0 &&
                     PyModule_AddStringConstant(module, "VERSION", WEIR_VERSION) == 0 &&
-                    weirpy_stage_ready(module) == 0 && weirpy_pipeline_ready(module) == 0;
+                    weirpy_stage_ready(module) == 0 && weirpy_callable_ready(module) == 0 &&
+                    weirpy_pipeline_ready(module) == 0 && register_end(module) == 0;
     Py_XDECREF(capsule);
     if (is_ready)
         return module;
