@@ -14,7 +14,13 @@
 
 static PyObject *skip;           /* weir.SKIP */
 static PyObject *generator_type; /* types.GeneratorType */
-static PyObject *clear_frames;   /* traceback.clear_frames */
+
+static _Thread_local weir_task *task_of_thread; /* whose function runs */
+
+bool weirpy_task_should_stop(void)
+{
+    return task_of_thread && weir_task_should_stop(task_of_thread);
+}
 
 static bool is_skip(const PyObject *object)
 {
@@ -48,6 +54,23 @@ static int status_of(PyObject *exception)
     return WEIR_EEXCEPTION;
 }
 
+/* An attribute of a module; a new reference. NULL with an exception raised. */
+static PyObject *import_name(const char *module, const char *name)
+{
+    PyObject *imported = PyImport_ImportModule(module);
+    PyObject *value = imported ? PyObject_GetAttrString(imported, name) : NULL;
+    Py_XDECREF(imported);
+    return value;
+}
+
+static void clear_frames(PyObject *traceback)
+{
+    PyObject *clear = import_name("traceback", "clear_frames");
+    Py_XDECREF(clear ? PyObject_CallFunctionObjArgs(clear, traceback, NULL) : NULL);
+    Py_XDECREF(clear);
+    PyErr_Clear();
+}
+
 /* Takes the exception that is set; a new reference. */
 static PyObject *fetch_exception(void)
 {
@@ -56,8 +79,7 @@ static PyObject *fetch_exception(void)
     PyErr_NormalizeException(&type, &value, &traceback);
     if (traceback) {
         PyException_SetTraceback(value, traceback);
-        Py_XDECREF(PyObject_CallFunctionObjArgs(clear_frames, traceback, NULL));
-        PyErr_Clear();
+        clear_frames(traceback);
     }
     Py_XDECREF(type);
     Py_XDECREF(traceback);
@@ -141,7 +163,10 @@ static int run_call(void *state, weir_item *in, weir_item *out, weir_task *task)
     PyGILState_STATE gil;
     if (!weirpy_gil_take(&gil))
         return fail_at_end(task);
+    weir_task *outer = task_of_thread;
+    task_of_thread = task;
     int status = call_function(state, in, out, task);
+    task_of_thread = outer;
     weirpy_gil_give(gil);
     return status;
 }
@@ -189,7 +214,10 @@ static int run_iterate(void *state, weir_item *in, weir_item *out, weir_task *ta
     (void)in;
     if (!weirpy_gil_take(&gil))
         return fail_at_end(task);
+    weir_task *outer = task_of_thread;
+    task_of_thread = task;
     int status = iterate(state, out, task);
+    task_of_thread = outer;
     weirpy_gil_give(gil);
     return status;
 }
@@ -269,21 +297,11 @@ PyObject *weirpy_disaggregate(PyObject *self, PyObject *args)
     return PyArg_ParseTuple(args, "") ? weirpy_stage_new(&weir_disaggregate, false, NULL, 0, NULL, NULL) : NULL;
 }
 
-/* An attribute of a module; a new reference. */
-static PyObject *import_name(const char *module, const char *name)
-{
-    PyObject *imported = PyImport_ImportModule(module);
-    PyObject *value = imported ? PyObject_GetAttrString(imported, name) : NULL;
-    Py_XDECREF(imported);
-    return value;
-}
-
 int weirpy_callable_ready(PyObject *module)
 {
     skip = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
     generator_type = import_name("types", "GeneratorType");
-    clear_frames = import_name("traceback", "clear_frames");
-    if (!skip || !generator_type || !clear_frames)
+    if (!skip || !generator_type)
         return -1;
     return PyModule_AddObjectRef(module, "SKIP", skip);
 }

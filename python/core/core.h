@@ -85,6 +85,9 @@ PyObject *weirpy_disaggregate(PyObject *self, PyObject *args);
 
 int weirpy_callable_ready(PyObject *module);
 
+/* Whether this thread runs a function of a pipeline that has been told to stop. Any thread. */
+bool weirpy_task_should_stop(void);
+
 /* ---- pipeline.c ---- */
 
 int weirpy_pipeline_ready(PyObject *module);

@@ -255,7 +255,7 @@ static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_n
         Py_END_ALLOW_THREADS;
         if (rc != WEIR_ETIMEDOUT || (timeout_ns != WEIR_FOREVER && left_ns <= slice_ns))
             return rc;
-        if (PyErr_CheckSignals())
+        if (PyErr_CheckSignals() || weirpy_task_should_stop())
             return WEIR_ESTOPPED;
     }
 }

@@ -11,6 +11,8 @@ _PLACES = {
     "Frames": "weir._media",
     "Batch": "weir._media",
     "Array": "weir._media",
+    "Pipeline": "weir._pipeline",
+    "SKIP": "weir._pipeline",
 }
 
 __all__ = ["Error", "cpu_budget", *_PLACES]
