@@ -41,17 +41,21 @@ static weir_builder *start_test(void)
     return builder_with(&numbers);
 }
 
-/* With two observers: one that records, and one that counts its detach(). */
-static weir_pipeline *build_with_sink(weir_builder *builder)
+/* With two observers: one that records, and this one, which counts its detach(). */
+static weir_pipeline *build_with_observer(weir_builder *builder, weir_observer observer)
 {
     recorder_init(&recorder);
     weir_builder_sink(builder, NULL);
-    weir_observer observers[] = { recorder.observer, { .detach = count_detach } };
-    return build(builder, &(weir_pipeline_options){ .threads = 2,
-                                                    .observers = observers,
-                                                    .num_observers = 2,
-                                                    .freed = count_freed,
-                                                    .freed_self = &freed });
+    weir_observer observers[] = { recorder.observer, observer };
+    return build(
+        builder,
+        &(weir_pipeline_options){
+            .threads = 2, .observers = observers, .num_observers = 2, .freed = count_freed, .freed_self = &freed });
+}
+
+static weir_pipeline *build_with_sink(weir_builder *builder)
+{
+    return build_with_observer(builder, (weir_observer){ .detach = count_detach });
 }
 
 static weir_pipeline *build_gated(void)
@@ -340,10 +344,8 @@ static void block_in_event(void *self, const weir_event *event)
 TEST_CASE(an_observer_that_blocks_is_left)
 {
     weir_builder *builder = start_test();
-    recorder_init(&recorder);
-    weir_builder_sink(builder, NULL);
-    weir_observer observers[] = { recorder.observer, { .event = block_in_event, .detach = count_detach } };
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = observers, .num_observers = 2 });
+    weir_pipeline *pipeline =
+        build_with_observer(builder, (weir_observer){ .event = block_in_event, .detach = count_detach });
     assert_int_equal(weir_pipeline_event(pipeline, "named", NULL, NULL), WEIR_OK);
     gate_await_waiting(&gate, 1);
     assert_int_equal(weir_pipeline_close(pipeline, 0), WEIR_ETIMEDOUT);
@@ -463,10 +465,8 @@ TEST_CASE(a_consumer_that_is_still_in_next_keeps_the_pipeline)
     numbers.count = 1;
     gate_init(&in_mark);
     weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
-    recorder_init(&recorder);
-    weir_builder_sink(builder, NULL);
-    weir_observer observers[] = { recorder.observer, { .mark = block_in_mark, .detach = count_detach } };
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = observers, .num_observers = 2 });
+    weir_pipeline *pipeline =
+        build_with_observer(builder, (weir_observer){ .mark = block_in_mark, .detach = count_detach });
     pthread_create(&consumer, NULL, wait_for_item, pipeline);
     gate_await_waiting(&gate, 1);
     await_sleeping_consumers(pipeline, 1);

@@ -180,9 +180,34 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *name
     return (PyObject *)self;
 }
 
-static void end_dropped(weirpy_pipeline *self)
+/*
+ * What stages keep may refer to the pipeline: a function that closes it, for example. Such a cycle is found here. It is
+ * broken when the pipeline is freed, not before: its threads may be in these functions.
+ */
+static int pipeline_traverse(PyObject *object, visitproc visit, void *arg)
 {
+    const weirpy_pipeline *self = (const weirpy_pipeline *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->failures);
+    if (self->run)
+        Py_VISIT(self->run->kept);
+    return 0;
+}
+
+static int pipeline_clear(PyObject *object)
+{
+    Py_CLEAR(((weirpy_pipeline *)object)->failures);
+    return 0;
+}
+
+/* With a limit of time. Also called when nothing was built, or it was closed before. */
+static void pipeline_finalize(PyObject *object)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
     PyObject *type, *value, *traceback;
+    bool is_built = self->pipeline || self->is_closing;
+    if (!is_built || is_of_parent(self))
+        return;
     PyErr_Fetch(&type, &value, &traceback);
     if (!has_ended && close_pipeline(self, DROPPED_NS) < 0)
         PyErr_WriteUnraisable(NULL);
@@ -193,10 +218,9 @@ static void pipeline_dealloc(PyObject *object)
 {
     weirpy_pipeline *self = (weirpy_pipeline *)object;
     PyTypeObject *type = Py_TYPE(object);
-    bool is_built = self->pipeline || self->is_closing;
+    PyObject_GC_UnTrack(object);
+    pipeline_finalize(object);
     remove_from_list(self);
-    if (is_built && !is_of_parent(self))
-        end_dropped(self);
     if (self->run && !is_of_parent(self))
         weirpy_run_release(self->run);
     Py_XDECREF(self->failures);
@@ -421,7 +445,8 @@ static PyMethodDef pipeline_methods[] = {
     { "stats", weirpy_pipeline_stats, METH_NOARGS,
       "Totals of the laps that have ended, by the names of the database: {\"tasks\": {stage: {measure: value}}, …}." },
     { "explain", weirpy_pipeline_explain, METH_VARARGS,
-      "explain(live=False): what limits the run, as a text. live: by an experiment of some seconds, while another thread iterates." },
+      "explain(live=False, setting_ns=0): what limits the run, as a text. live: by an experiment of some seconds, while another thread "
+      "iterates; each setting runs for setting_ns at most." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -433,6 +458,9 @@ static PyGetSetDef pipeline_fields[] = {
 static PyType_Slot pipeline_slots[] = {
     { Py_tp_new, pipeline_new },
     { Py_tp_dealloc, pipeline_dealloc },
+    { Py_tp_traverse, pipeline_traverse },
+    { Py_tp_clear, pipeline_clear },
+    { Py_tp_finalize, pipeline_finalize },
     { Py_tp_methods, pipeline_methods },
     { Py_tp_getset, pipeline_fields },
     { Py_tp_doc, "A pipeline that was built and runs. Threads may share it." },
@@ -442,7 +470,7 @@ static PyType_Slot pipeline_slots[] = {
 static PyType_Spec pipeline_spec = {
     .name = "weir._core.Pipeline",
     .basicsize = sizeof(weirpy_pipeline),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = pipeline_slots,
 };
 

@@ -22,7 +22,7 @@
  * the GIL is taken.
  */
 typedef struct weirpy_run {
-    PyObject *kept; /* a tuple: stages, texts to resume from. Set to NULL when the pipeline is freed */
+    PyObject *kept; /* a tuple: stages, texts to resume from. With the GIL; NULL when the pipeline is freed */
     pid_t process;  /* immutable: a forked child leaves everything as it is */
 
     /* immutable until the pipeline is freed */

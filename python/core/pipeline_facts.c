@@ -214,6 +214,21 @@ static PyObject *find_cause(weirpy_pipeline *self, const weir_error *error)
     return NULL;
 }
 
+/* Says of the run's failure which item it was. */
+static void name_item(PyObject *exception, PyObject *of_item)
+{
+    static const char *const names[] = { "file", "number", "epoch" };
+    PyObject *cause = PyException_GetCause(of_item);
+    if (cause)
+        PyException_SetCause(exception, cause);
+    for (int i = 0; i < 3; i++) {
+        PyObject *value = PyObject_GetAttrString(of_item, names[i]);
+        if (!value || PyObject_SetAttrString(exception, names[i], value))
+            PyErr_Clear();
+        Py_XDECREF(value);
+    }
+}
+
 PyObject *weirpy_raise_failed(weirpy_pipeline *self, weir_pipeline *pipeline)
 {
     weir_error error = { 0 };
@@ -222,10 +237,8 @@ PyObject *weirpy_raise_failed(weirpy_pipeline *self, weir_pipeline *pipeline)
     weir_pipeline_error(pipeline, NULL, &error);
     PyObject *of_item = find_cause(self, &error);
     PyObject *exception = weirpy_exception(&error);
-    PyObject *cause = of_item ? PyException_GetCause(of_item) : NULL;
-    if (exception && cause)
-        PyException_SetCause(exception, Py_NewRef(cause));
-    Py_XDECREF(cause);
+    if (exception && of_item)
+        name_item(exception, of_item);
     if (exception)
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);

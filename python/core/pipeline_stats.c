@@ -141,18 +141,19 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, void *te
     return rc;
 }
 
-/* Without the GIL. */
-static int measure_verdict(weir_pipeline *pipeline, char **text)
+/* setting_ns: how long a setting runs, at most; 0 = the default. Without the GIL. */
+static int measure_verdict(weir_pipeline *pipeline, int64_t setting_ns, char **text)
 {
+    const weir_live_options options = { .setting_ns = setting_ns, .slice_ns = setting_ns / 10 };
     weir_verdict *verdict = NULL;
-    int rc = weir_explain_live(pipeline, NULL, &verdict, NULL);
+    int rc = weir_explain_live(pipeline, &options, &verdict, NULL);
     if (rc == WEIR_OK)
         rc = write_verdict(verdict, text);
     weir_verdict_free(verdict);
     return rc;
 }
 
-static int explain_live(weirpy_pipeline *self, char **text)
+static int explain_live(weirpy_pipeline *self, int64_t setting_ns, char **text)
 {
     weir_pipeline *pipeline = weirpy_pipeline_use(self);
     weir_error error = { 0 };
@@ -160,7 +161,7 @@ static int explain_live(weirpy_pipeline *self, char **text)
     if (!pipeline)
         return -1;
     Py_BEGIN_ALLOW_THREADS;
-    rc = measure_verdict(pipeline, text);
+    rc = measure_verdict(pipeline, setting_ns, text);
     Py_END_ALLOW_THREADS;
     weirpy_pipeline_leave(self);
     if (rc == WEIR_OK)
@@ -177,9 +178,10 @@ PyObject *weirpy_pipeline_explain(PyObject *object, PyObject *args)
 {
     char *text = NULL;
     int is_live = 0;
-    if (!PyArg_ParseTuple(args, "|p", &is_live))
+    long long setting_ns = 0;
+    if (!PyArg_ParseTuple(args, "|pL", &is_live, &setting_ns))
         return NULL;
-    int rc = is_live ? explain_live((weirpy_pipeline *)object, &text)
+    int rc = is_live ? explain_live((weirpy_pipeline *)object, setting_ns, &text)
                      : read_run((weirpy_pipeline *)object, read_verdict, &text);
     PyObject *result = rc == 0 ? PyUnicode_FromString(text) : NULL;
     free(text);

@@ -61,11 +61,9 @@ static weir_error close_recordings(weirpy_run *run)
 static void release_kept(weirpy_run *run)
 {
     PyGILState_STATE state;
-    PyObject *kept = run->kept;
-    run->kept = NULL;
-    if (!kept || !weirpy_gil_take(&state))
+    if (!weirpy_gil_take(&state))
         return;
-    Py_DECREF(kept);
+    Py_CLEAR(run->kept);
     weirpy_gil_give(state);
 }
 

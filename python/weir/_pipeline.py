@@ -106,7 +106,7 @@ class Pipeline:
         weir.Error, whose __cause__ is what the function raised.
 
         checkpoints: checkpoint() tells what is done, for `resume`: a list of such texts. record: a database for the
-        statistics. trace: a file for Perfetto, .json or .json.gz. stats_interval: seconds between two looks.
+        statistics; by default they are in memory, and with False there are none. trace: a file for Perfetto, .json or .json.gz. stats_interval: seconds between two looks.
         """
         if self._source is None:
             raise ValueError("the pipeline has no source: call add_source()")
@@ -118,7 +118,7 @@ class Pipeline:
             "max_failures": _max_failures(max_failures),
             "checkpoints": "delivered" if checkpoints else "off",
             "resume": resume,
-            "record": record,
+            "record": record or None,
             "in_memory": record is None,
             "trace": trace,
             "stats_interval_ns": _options.ns(stats_interval),
@@ -206,12 +206,14 @@ class Run:
         """
         return self._core.stats()
 
-    def explain(self, live=False):
+    def explain(self, live=False, *, seconds=None):
         """What limits the run, why, and what would help, as a text. Also after close().
 
         live: by an experiment of some seconds, which changes settings back and forth; another thread must iterate meanwhile.
+        seconds: how long each setting runs, at most.
         """
-        return _in_thread(self._core.explain, True) if live else self._core.explain()
+        setting_ns = 0 if seconds is None else _options.ns(seconds)
+        return _in_thread(self._core.explain, True, setting_ns) if live else self._core.explain()
 
     def checkpoint(self):
         """What is done, as a text for build(resume=[…]). Needs build(checkpoints=True)."""
