@@ -124,9 +124,7 @@ static int put_next(call_worker *worker, const weirpy_callable *config, weir_ite
 {
     for (;;) {
         PyObject *value = PyIter_Next(worker->generator);
-        int status = value             ? put_result(value, config, out, task)
-                     : PyErr_Occurred() ? fail_task(task)
-                                        : WEIR_EOF;
+        int status = value ? put_result(value, config, out, task) : PyErr_Occurred() ? fail_task(task) : WEIR_EOF;
         if (status == WEIR_OK)
             return WEIR_MORE;
         if (status == WEIR_SKIP)

@@ -71,7 +71,7 @@ int weirpy_object_item(PyObject *object, const weirpy_takes *takes, weir_item *o
 
 /* The config of both; copied by the builder. */
 typedef struct weirpy_callable {
-    PyObject *object; /* a function, or an iterable; it lives as long as the stage */
+    PyObject *object;   /* a function, or an iterable; it lives as long as the stage */
     weirpy_takes takes; /* of the stage behind it */
 } weirpy_callable;
 

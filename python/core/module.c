@@ -24,8 +24,10 @@ static PyMethodDef functions[] = {
       "The CPUs that this process may use: the smaller of its affinity mask and its cgroup's quota." },
     { "call", weirpy_call, METH_VARARGS, "call(function): a stage that calls the function for each item." },
     { "iterate", weirpy_iterate, METH_VARARGS, "iterate(iterable): a source of what the iterable yields." },
-    { "aggregate", weirpy_aggregate, METH_VARARGS, "aggregate(n, drop_last=False): a stage that makes lists of n items." },
-    { "disaggregate", weirpy_disaggregate, METH_VARARGS, "disaggregate(): a stage that passes on the items of lists." },
+    { "aggregate", weirpy_aggregate, METH_VARARGS,
+      "aggregate(n, drop_last=False): a stage that makes lists of n items." },
+    { "disaggregate", weirpy_disaggregate, METH_VARARGS,
+      "disaggregate(): a stage that passes on the items of lists." },
     { "_end", weirpy_pipelines_end, METH_NOARGS, "The interpreter ends: stops and closes all pipelines." },
     { NULL, NULL, 0, NULL },
 };

@@ -74,9 +74,10 @@ void weirpy_pipeline_leave(weirpy_pipeline *self)
 
 /* ---- closing --------------------------------------------------------------------------------------------------------- */
 
-/* Begins to close it: the pipeline is stopped, and freed once no call uses it. 0: somebody has closed it before. */
-static void begin_close(weirpy_pipeline *self)
+/* Begins to close it: the pipeline is stopped, and freed once no call uses it. Waits a moment, in which most pipelines end. */
+static void begin_close(weirpy_pipeline *self, int64_t timeout_ns)
 {
+    const int64_t wait_ns = timeout_ns == WEIR_FOREVER || timeout_ns > WEIRPY_SLICE_NS ? WEIRPY_SLICE_NS : timeout_ns;
     if (self->is_closing || !self->pipeline)
         return;
     self->is_closing = true;
@@ -85,7 +86,7 @@ static void begin_close(weirpy_pipeline *self)
     if (!pipeline)
         return;
     Py_BEGIN_ALLOW_THREADS;
-    weir_pipeline_close(pipeline, 0);
+    weir_pipeline_close(pipeline, wait_ns);
     Py_END_ALLOW_THREADS;
 }
 
@@ -113,7 +114,12 @@ static int close_pipeline(weirpy_pipeline *self, int64_t timeout_ns)
 {
     if (is_of_parent(self))
         return 1;
-    begin_close(self);
+    const int64_t begin_ns = weir_clock_ns();
+    begin_close(self, timeout_ns);
+    if (timeout_ns != WEIR_FOREVER) {
+        timeout_ns -= weir_clock_ns() - begin_ns;
+        timeout_ns = timeout_ns < 0 ? 0 : timeout_ns;
+    }
     bool is_own_thread = weirpy_run_of_thread() == self->run; /* it would wait for itself */
     int is_freed = weirpy_run_wait_freed(self->run, is_own_thread ? 0 : timeout_ns);
     if (is_freed > 0) {
@@ -269,15 +275,15 @@ int64_t weirpy_timeout_ns(PyObject *seconds)
 
 static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
 {
-    const int64_t slice_ns = 50 * 1000 * 1000, start_ns = weir_clock_ns();
+    const int64_t start_ns = weir_clock_ns();
     for (;;) {
-        int64_t left_ns = timeout_ns == WEIR_FOREVER ? slice_ns : timeout_ns - (weir_clock_ns() - start_ns);
-        int64_t wait_ns = left_ns < 0 ? 0 : left_ns < slice_ns ? left_ns : slice_ns;
+        int64_t left_ns = timeout_ns == WEIR_FOREVER ? WEIRPY_SLICE_NS : timeout_ns - (weir_clock_ns() - start_ns);
+        int64_t wait_ns = left_ns < 0 ? 0 : left_ns < WEIRPY_SLICE_NS ? left_ns : WEIRPY_SLICE_NS;
         int rc;
         Py_BEGIN_ALLOW_THREADS;
         rc = weir_pipeline_next(pipeline, item, wait_ns);
         Py_END_ALLOW_THREADS;
-        if (rc != WEIR_ETIMEDOUT || (timeout_ns != WEIR_FOREVER && left_ns <= slice_ns))
+        if (rc != WEIR_ETIMEDOUT || (timeout_ns != WEIR_FOREVER && left_ns <= WEIRPY_SLICE_NS))
             return rc;
         if (PyErr_CheckSignals() || weirpy_task_should_stop())
             return WEIR_ESTOPPED;
@@ -287,7 +293,8 @@ static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_n
 static PyObject *raise_status(int status)
 {
     weir_error error = { 0 };
-    weir_error_set(&error, status, 0, "%s", status == WEIR_ETIMEDOUT ? "no item within this time" : weir_status_text(status));
+    weir_error_set(&error, status, 0, "%s",
+                   status == WEIR_ETIMEDOUT ? "no item within this time" : weir_status_text(status));
     return weirpy_raise(&error);
 }
 
@@ -425,27 +432,37 @@ static PyObject *pipeline_mark_mode(PyObject *object, PyObject *args)
 
 static PyMethodDef pipeline_methods[] = {
     { "next", pipeline_next, METH_VARARGS,
-      "next(timeout=None): the next item; None at the end of an epoch. Raises StopIteration at the end, weir.Stopped after stop(), "
+      "next(timeout=None): the next item; None at the end of an epoch. Raises StopIteration at the end, weir.Stopped "
+      "after stop(), "
       "TimedOut after so many seconds, and weir.Error if the pipeline has failed." },
-    { "stop", pipeline_stop, METH_NOARGS, "Tells the pipeline to stop. Never waits; next() then raises weir.Stopped." },
+    { "stop", pipeline_stop, METH_NOARGS,
+      "Tells the pipeline to stop. Never waits; next() then raises weir.Stopped." },
     { "close", pipeline_close, METH_VARARGS,
-      "close(timeout=None): stops the pipeline and frees it. True = all is freed; False = a callable still runs after so many "
+      "close(timeout=None): stops the pipeline and frees it. True = all is freed; False = a callable still runs "
+      "after so many "
       "seconds, and its thread frees the rest when it returns." },
     { "checkpoint", pipeline_checkpoint, METH_NOARGS, "The items that are done, as a text for the option resume." },
     { "failures", weirpy_pipeline_failures, METH_NOARGS,
-      "The failures so far, as exceptions with stage, file, number and epoch. What a callable raised is their __cause__." },
-    { "account", weirpy_pipeline_account, METH_VARARGS, "account(stage=None): where every item went, as numbers by name." },
+      "The failures so far, as exceptions with stage, file, number and epoch. What a callable raised is their "
+      "__cause__." },
+    { "account", weirpy_pipeline_account, METH_VARARGS,
+      "account(stage=None): where every item went, as numbers by name." },
     { "snapshot", weirpy_pipeline_snapshot, METH_NOARGS, "The state at this moment: stages, queues and tasks." },
-    { "set_concurrency", pipeline_set_concurrency, METH_VARARGS, "set_concurrency(stage, n): changes the slots of a stage." },
+    { "set_concurrency", pipeline_set_concurrency, METH_VARARGS,
+      "set_concurrency(stage, n): changes the slots of a stage." },
     { "set_threads", pipeline_set_threads, METH_VARARGS,
       "set_threads(n, stage=None): changes the threads of the pool, or of a stage that has its own." },
     { "mark_step", pipeline_mark_step, METH_VARARGS, "mark_step(n): the consumer begins this step." },
-    { "mark_phase", pipeline_mark_phase, METH_VARARGS, "mark_phase(name): the consumer begins a phase, such as \"forward\"." },
-    { "mark_mode", pipeline_mark_mode, METH_VARARGS, "mark_mode(name): the consumer begins a mode, such as \"eval\"." },
+    { "mark_phase", pipeline_mark_phase, METH_VARARGS,
+      "mark_phase(name): the consumer begins a phase, such as \"forward\"." },
+    { "mark_mode", pipeline_mark_mode, METH_VARARGS,
+      "mark_mode(name): the consumer begins a mode, such as \"eval\"." },
     { "stats", weirpy_pipeline_stats, METH_NOARGS,
-      "Totals of the laps that have ended, by the names of the database: {\"tasks\": {stage: {measure: value}}, …}." },
+      "Totals of the laps that have ended, by the names of the database: {\"tasks\": {stage: {measure: value}}, "
+      "…}." },
     { "explain", weirpy_pipeline_explain, METH_VARARGS,
-      "explain(live=False, setting_ns=0): what limits the run, as a text. live: by an experiment of some seconds, while another thread "
+      "explain(live=False, setting_ns=0): what limits the run, as a text. live: by an experiment of some seconds, "
+      "while another thread "
       "iterates; each setting runs for setting_ns at most." },
     { NULL, NULL, 0, NULL },
 };

@@ -8,11 +8,15 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include <weir/clock.h>
 #include <weir/query.h>
 #include <weir/sqlite.h>
 #include <weir/trace_file.h>
 
 #include "python/core/core.h"
+
+/* Signals are looked at this often while a call waits: a person does not notice it. */
+#define WEIRPY_SLICE_NS (20 * WEIR_MILLISECOND)
 
 /* ---- run.c ---- */
 
@@ -69,8 +73,8 @@ typedef struct weirpy_pipeline {
     weirpy_run *run;
     PyObject *failures; /* a list: those that were pulled */
     uint32_t kept_failures;
-    bool is_closing; /* no call begins any more */
-    bool is_warned;  /* of what the recording lost */
+    bool is_closing;                         /* no call begins any more */
+    bool is_warned;                          /* of what the recording lost */
     struct weirpy_pipeline *previous, *next; /* in the list of pipelines; with the GIL */
 } weirpy_pipeline;
 

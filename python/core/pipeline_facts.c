@@ -38,21 +38,21 @@ PyObject *weirpy_pipeline_account(PyObject *object, PyObject *args)
 static PyObject *stage_facts(const weir_snapshot *of, size_t at)
 {
     const weir_stage_snapshot *stage = &of->stages[at];
-    return Py_BuildValue("{sssssIsIsIsIsIsIsIsIsKsKsOsIsLsK}", "name", stage->name, "kind", stage->kind, "concurrency",
-                         stage->concurrency, "slots", stage->slots, "running", stage->running, "pending",
-                         stage->pending, "waiting_in", stage->waiting_in, "waiting_thread", stage->waiting_thread,
-                         "waiting_turn", stage->waiting_turn, "waiting_out", stage->waiting_out, "num_tasks",
-                         stage->num_tasks, "num_failures", stage->num_failures, "ended",
-                         stage->ended ? Py_True : Py_False, "threads", stage->threads, "cpu_ns",
+    return Py_BuildValue("{sssssIsIsIsIsIsIsIsIsKsKsOsIsLsK}", "name", stage->name, "kind", stage->kind,
+                         "concurrency", stage->concurrency, "slots", stage->slots, "running", stage->running,
+                         "pending", stage->pending, "waiting_in", stage->waiting_in, "waiting_thread",
+                         stage->waiting_thread, "waiting_turn", stage->waiting_turn, "waiting_out",
+                         stage->waiting_out, "num_tasks", stage->num_tasks, "num_failures", stage->num_failures,
+                         "ended", stage->ended ? Py_True : Py_False, "threads", stage->threads, "cpu_ns",
                          (long long)stage->cpu_ns, "num_work", stage->num_work);
 }
 
 static PyObject *queue_facts(const weir_snapshot *of, size_t at)
 {
     const weir_queue_snapshot *queue = &of->queues[at];
-    return Py_BuildValue("{sssIsIsKsIsKsKsK}", "name", queue->name, "capacity", queue->capacity, "depth", queue->depth,
-                         "bytes", queue->bytes, "waiting_to_put", queue->waiting_to_put, "num_put", queue->num_put,
-                         "num_items", queue->num_items, "capacity_bytes", queue->capacity_bytes);
+    return Py_BuildValue("{sssIsIsKsIsKsKsK}", "name", queue->name, "capacity", queue->capacity, "depth",
+                         queue->depth, "bytes", queue->bytes, "waiting_to_put", queue->waiting_to_put, "num_put",
+                         queue->num_put, "num_items", queue->num_items, "capacity_bytes", queue->capacity_bytes);
 }
 
 static PyObject *task_facts(const weir_snapshot *of, size_t at)

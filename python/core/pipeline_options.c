@@ -94,14 +94,17 @@ static int fill_max_failures(weir_max_failures *to, PyObject *value, const char 
     if (PyFloat_Check(value)) {
         double share = PyFloat_AsDouble(value);
         if (share > 0 && share < 1) {
-            *to = (weir_max_failures){ .kind = WEIR_FAILURES_RATE, .num = (uint32_t)lround(share * parts), .den = parts };
+            *to = (weir_max_failures){ .kind = WEIR_FAILURES_RATE,
+                                       .num = (uint32_t)lround(share * parts),
+                                       .den = parts };
             return 0;
         }
     } else {
         long long count = PyLong_AsLongLong(value);
         if (count == -1 && PyErr_Occurred()) {
             PyErr_Clear();
-            PyErr_Format(PyExc_TypeError, "%s: max_failures is %R; it is a count, -1 for any number, or a share", what, value);
+            PyErr_Format(PyExc_TypeError, "%s: max_failures is %R; it is a count, -1 for any number, or a share",
+                         what, value);
             return -1;
         }
         if (count >= -1) {
@@ -109,7 +112,8 @@ static int fill_max_failures(weir_max_failures *to, PyObject *value, const char 
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError, "%s: max_failures is %R; it is a count, -1 for any number, or a share between 0.0 and 1.0", what,
+    PyErr_Format(PyExc_ValueError,
+                 "%s: max_failures is %R; it is a count, -1 for any number, or a share between 0.0 and 1.0", what,
                  value);
     return -1;
 }
@@ -193,7 +197,8 @@ static PyObject *check_stages(PyObject *stages)
         if (is_pair && PyList_SetItem(list, i, pair) == 0)
             continue;
         if (!is_pair) {
-            PyErr_Format(PyExc_TypeError, "stage %zd is %R; it must be a stage with its options", i, PyList_GetItem(list, i));
+            PyErr_Format(PyExc_TypeError, "stage %zd is %R; it must be a stage with its options", i,
+                         PyList_GetItem(list, i));
             Py_XDECREF(pair);
         }
         Py_CLEAR(list);

@@ -34,7 +34,8 @@ static int read_running(weirpy_run *run, reading *read, void *result, weir_error
     weir_sqlite_writer *writer = run->memory_writer ? run->memory_writer : run->file_writer;
     weir_reader *reader = NULL;
     if (!writer)
-        return weir_error_set(error, WEIR_ENOTFOUND, 0, "nothing is recorded: build the pipeline with in_memory or record");
+        return weir_error_set(error, WEIR_ENOTFOUND, 0,
+                              "nothing is recorded: build the pipeline with in_memory or record");
     int rc = weir_reader_open_writer(writer, &reader, error);
     if (rc == WEIR_OK)
         rc = read(reader, &filter, result, error);
@@ -167,9 +168,9 @@ static int explain_live(weirpy_pipeline *self, int64_t setting_ns, char **text)
     if (rc == WEIR_OK)
         return 0;
     weir_error_set(&error, rc, 0, "%s",
-                   rc == WEIR_EOF           ? "the run ended before anything was measured"
+                   rc == WEIR_EOF            ? "the run ended before anything was measured"
                    : rc == WEIR_EUNSUPPORTED ? "nobody takes items: iterate in another thread meanwhile"
-                                            : weir_status_text(rc));
+                                             : weir_status_text(rc));
     weirpy_raise(&error);
     return -1;
 }

@@ -100,7 +100,7 @@ void weirpy_run_abandon(weirpy_run *run)
 /* Without the GIL. Waits a while for the end, at most up to until_ns. True = it is over, or time is: *is_freed says which. */
 static bool wait_slice(weirpy_run *run, int64_t until_ns, bool *is_freed)
 {
-    const int64_t now_ns = weir_clock_ns(), slice_ns = now_ns + 50 * WEIR_MILLISECOND;
+    const int64_t now_ns = weir_clock_ns(), slice_ns = now_ns + WEIRPY_SLICE_NS;
     pthread_mutex_lock(&run->lock);
     int64_t end_ns = !run->is_releasing && until_ns < slice_ns ? until_ns : slice_ns;
     struct timespec end = { end_ns / WEIR_SECOND, end_ns % WEIR_SECOND };

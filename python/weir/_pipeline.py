@@ -10,7 +10,7 @@ from weir import _core, _options
 SKIP = _core.SKIP
 
 # What an exception waits for a callable that still runs: Ctrl-C must not wait for it.
-_LEAVE_SECONDS = 0.1
+_LEAVE_SECONDS = 0.05
 
 
 class Pipeline:
@@ -356,14 +356,15 @@ class _Loop:
 
     def close(self):
         """Cancels what the event loop does, and ends its thread."""
+        if self._loop is None or not self._loop.is_running():
+            return
         import asyncio
 
         async def end():
             await asyncio.gather(*self._cancel_tasks(), return_exceptions=True)
             self._loop.stop()
 
-        if self._loop is not None and self._loop.is_running():
-            asyncio.run_coroutine_threadsafe(end(), self._loop)
+        asyncio.run_coroutine_threadsafe(end(), self._loop)
 
 
 def _in_thread(function, *args):
