@@ -171,6 +171,26 @@ def test_a_pipeline_that_waits_in_async_functions_ends():
 
     pipeline = chain([1], forever)
     assert pipeline.close(5)
+    for thread in threading.enumerate():
+        if thread.name == "weir-asyncio":
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def test_a_pipeline_of_async_functions_that_nobody_has_is_closed():
+    is_reached = threading.Event()
+
+    async def forever(x):
+        is_reached.set()
+        await asyncio.Event().wait()
+
+    pipeline = chain([1], forever)
+    is_reached.wait()
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "weir-asyncio")
+    del pipeline
+    gc.collect()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_epochs_are_iterations():

@@ -12,6 +12,7 @@ _PLACES = {
     "Batch": "weir._media",
     "Array": "weir._media",
     "Pipeline": "weir._pipeline",
+    "Run": "weir._pipeline",
     "SKIP": "weir._pipeline",
 }
 

@@ -292,10 +292,11 @@ def _max_failures(value):
 
 
 class _Loop:
-    """The event loop of a pipeline, on a thread that the first async function starts."""
+    """The event loop of a pipeline, on a thread that the first async function starts. It ends with close(), or with the object."""
 
     def __init__(self):
         self._loop = None
+        self._asyncio = None  # the module, once it is needed
 
     def stage(self, op, options):
         """The stage of a function, with its options."""
@@ -313,14 +314,13 @@ class _Loop:
         import threading
 
         if self._loop is None:
+            self._asyncio = asyncio
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="weir-asyncio", daemon=True).start()
+            threading.Thread(target=_run_loop, args=(self._loop,), name="weir-asyncio", daemon=True).start()
 
     def _blocking(self, function):
-        import asyncio
-
         self._start()
-        loop = self._loop
+        asyncio, loop = self._asyncio, self._loop
 
         def wait(coroutine):
             return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
@@ -343,28 +343,41 @@ class _Loop:
 
     def cancel(self):
         """Cancels what the event loop does."""
-        if self._loop is not None and self._loop.is_running():
-            self._loop.call_soon_threadsafe(self._cancel_tasks)
-
-    def _cancel_tasks(self):
-        import asyncio
-
-        tasks = asyncio.all_tasks(self._loop) - {asyncio.current_task(self._loop)}
-        for task in tasks:
-            task.cancel()
-        return tasks
+        self._tell(_cancel_tasks)
 
     def close(self):
         """Cancels what the event loop does, and ends its thread."""
-        if self._loop is None or not self._loop.is_running():
+        self._tell(_end_loop)
+
+    def _tell(self, function):
+        if self._loop is None:
             return
-        import asyncio
+        try:
+            self._loop.call_soon_threadsafe(function, self._asyncio, self._loop)
+        except RuntimeError:
+            pass  # it is closed
 
-        async def end():
-            await asyncio.gather(*self._cancel_tasks(), return_exceptions=True)
-            self._loop.stop()
+    def __del__(self):
+        self.close()
 
-        asyncio.run_coroutine_threadsafe(end(), self._loop)
+
+def _run_loop(loop):
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _cancel_tasks(asyncio, loop):
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    return tasks
+
+
+def _end_loop(asyncio, loop):
+    ended = asyncio.gather(*_cancel_tasks(asyncio, loop), return_exceptions=True)
+    ended.add_done_callback(lambda _: loop.stop())
 
 
 def _in_thread(function, *args):
