@@ -136,6 +136,7 @@ PyObject *weirpy_input_object(weir_item *in)
     if (is_type(in, WEIR_TYPE_BATCH))
         return batch_list(in->data); /* the engine releases the batch */
     weir_item own = take_data(in);
+    /* cppcheck-suppress returnDanglingLifetime ; the object owns a copy of the item */
     return weirpy_item_object(&own);
 }
 

@@ -334,21 +334,22 @@ static int fill_resume(weir_pipeline_options *options, PyObject *list, const cha
 }
 
 /* Builds and starts; the builder is freed. */
-static int start(weirpy_pipeline *self, weir_builder *builder, weir_pipeline_options *options, bool is_python)
+static int start(weirpy_pipeline *self, weir_builder *builder, const weir_pipeline_options *given, bool is_python)
 {
+    weir_pipeline_options options = *given;
     weir_thread_hook hook = weirpy_thread_hook(self->run);
     weir_error error = { 0 };
     int rc;
     if (is_python) {
-        options->thread_hooks = &hook;
-        options->num_thread_hooks = 1;
+        options.thread_hooks = &hook;
+        options.num_thread_hooks = 1;
     }
-    options->freed = weirpy_run_freed;
-    options->freed_self = self->run;
-    self->kept_failures = options->kept_failures;
+    options.freed = weirpy_run_freed;
+    options.freed_self = self->run;
+    self->kept_failures = options.kept_failures;
     weirpy_run_hold(self->run);
     Py_BEGIN_ALLOW_THREADS;
-    rc = weir_builder_build_sized(builder, options, sizeof *options, &self->pipeline, &error);
+    rc = weir_builder_build_sized(builder, &options, sizeof options, &self->pipeline, &error);
     weir_sqlite_writer *writer = self->run->memory_writer ? self->run->memory_writer : self->run->file_writer;
     if (rc == WEIR_OK && writer)
         self->run->run_id = weir_sqlite_run_id(writer);
