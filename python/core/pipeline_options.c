@@ -361,19 +361,20 @@ static int start(weirpy_pipeline *self, weir_builder *builder, const weir_pipeli
     return -1;
 }
 
-static int build_run(weirpy_pipeline *self, PyObject *stages, PyObject *sink, weir_pipeline_options *options,
+static int build_run(weirpy_pipeline *self, PyObject *stages, PyObject *sink, const weir_pipeline_options *given,
                      const own_options *own, PyObject *resume)
 {
+    weir_pipeline_options options = *given;
     weir_observer observers[WEIRPY_MAX_OBSERVERS];
     const char **texts = NULL;
     weir_builder *builder = NULL;
-    int rc = fill_resume(options, resume, &texts);
+    int rc = fill_resume(&options, resume, &texts);
     int num_observers = rc == 0 ? open_recordings(self->run, own, observers) : -1;
     if (num_observers >= 0)
         builder = describe(stages, sink);
-    options->observers = observers;
-    options->num_observers = num_observers > 0 ? (size_t)num_observers : 0;
-    rc = builder ? start(self, builder, options, has_callables(stages)) : -1;
+    options.observers = observers;
+    options.num_observers = num_observers > 0 ? (size_t)num_observers : 0;
+    rc = builder ? start(self, builder, &options, has_callables(stages)) : -1;
     PyMem_Free(texts);
     if (rc)
         weirpy_run_abandon(self->run);
