@@ -3,9 +3,11 @@
 import functools
 import inspect
 import re
+import threading
 from fractions import Fraction
 
 from weir import _core, _options
+from weir._errors import Stopped
 
 SKIP = _core.SKIP
 
@@ -297,6 +299,7 @@ class _Loop:
     def __init__(self):
         self._loop = None
         self._asyncio = None  # the module, once it is needed
+        self._calls = _Calls()
 
     def stage(self, op, options):
         """The stage of a function, with its options."""
@@ -311,7 +314,6 @@ class _Loop:
 
     def _start(self):
         import asyncio
-        import threading
 
         if self._loop is None:
             self._asyncio = asyncio
@@ -320,10 +322,10 @@ class _Loop:
 
     def _blocking(self, function):
         self._start()
-        asyncio, loop = self._asyncio, self._loop
+        asyncio, loop, calls = self._asyncio, self._loop, self._calls
 
         def wait(coroutine):
-            return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+            return calls.begin(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
         async def advance(generator):
             return await anext(generator, SKIP)
@@ -337,7 +339,13 @@ class _Loop:
 
         def call(item):
             result = function(item)
-            return values(result) if hasattr(result, "__anext__") else wait(settle(result))
+            if hasattr(result, "__anext__"):
+                return values(result)
+            try:
+                return wait(settle(result))
+            finally:
+                if hasattr(result, "close"):
+                    result.close()  # it may not have begun
 
         return call
 
@@ -352,6 +360,7 @@ class _Loop:
     def _tell(self, function):
         if self._loop is None:
             return
+        self._calls.end()
         try:
             self._loop.call_soon_threadsafe(function, self._asyncio, self._loop)
         except RuntimeError:
@@ -359,6 +368,25 @@ class _Loop:
 
     def __del__(self):
         self.close()
+
+
+class _Calls:
+    """Which calls the event loop gets: none after the end. So a call is cancelled, or it does not begin."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._has_ended = False  # with the lock
+
+    def begin(self, submit, coroutine, loop):
+        with self._lock:
+            if not self._has_ended:
+                return submit(coroutine, loop)
+        coroutine.close()
+        raise Stopped("the pipeline was stopped before the call began")
+
+    def end(self):
+        with self._lock:
+            self._has_ended = True
 
 
 def _run_loop(loop):
@@ -382,8 +410,6 @@ def _end_loop(asyncio, loop):
 
 def _in_thread(function, *args):
     """Calls it in a thread, so that Ctrl-C is heard meanwhile."""
-    import threading
-
     result = []
 
     def call():
