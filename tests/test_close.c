@@ -14,7 +14,7 @@ static test_ledger ledger;
 static test_gate gate;
 static test_numbers numbers;
 static test_recorder recorder;
-static test_counter detached;
+static test_counter detached, freed;
 
 static void count_detach(void *self)
 {
@@ -22,22 +22,40 @@ static void count_detach(void *self)
     counter_add(&detached, 1);
 }
 
+/* It comes after all else. */
+static void count_freed(void *self)
+{
+    assert_ptr_equal(self, &freed);
+    assert_int_equal(counter_value(&detached), 1);
+    assert_true(recorder.ended);
+    counter_add(&freed, 1);
+}
+
 static weir_builder *start_test(void)
 {
     ledger_init(&ledger);
     gate_init(&gate);
     counter_init(&detached);
+    counter_init(&freed);
     numbers = (test_numbers){ .ledger = &ledger, .count = UINT64_MAX };
     return builder_with(&numbers);
 }
 
-/* With two observers: one that records, and one that counts its detach(). */
-static weir_pipeline *build_with_sink(weir_builder *builder)
+/* With two observers: one that records, and this one, which counts its detach(). */
+static weir_pipeline *build_with_observer(weir_builder *builder, weir_observer observer)
 {
     recorder_init(&recorder);
     weir_builder_sink(builder, NULL);
-    weir_observer observers[] = { recorder.observer, { .detach = count_detach } };
-    return build(builder, &(weir_pipeline_options){ .threads = 2, .observers = observers, .num_observers = 2 });
+    weir_observer observers[] = { recorder.observer, observer };
+    return build(
+        builder,
+        &(weir_pipeline_options){
+            .threads = 2, .observers = observers, .num_observers = 2, .freed = count_freed, .freed_self = &freed });
+}
+
+static weir_pipeline *build_with_sink(weir_builder *builder)
+{
+    return build_with_observer(builder, (weir_observer){ .detach = count_detach });
 }
 
 static weir_pipeline *build_gated(void)
@@ -50,6 +68,7 @@ static weir_pipeline *build_gated(void)
 static void assert_is_freed(int status)
 {
     assert_int_equal(counter_value(&detached), 1);
+    assert_int_equal(counter_value(&freed), 1);
     assert_true(recorder.ended);
     assert_int_equal(recorder.end.status, status);
     recorder_free(&recorder);
@@ -60,6 +79,7 @@ static void assert_is_freed(int status)
 static void end_left(void)
 {
     assert_int_equal(counter_value(&detached), 0);
+    assert_int_equal(counter_value(&freed), 0);
     assert_int_equal(weir_pipeline_close_wait(0), WEIR_ETIMEDOUT);
     assert_int_equal(weir_pipeline_close_wait(WEIR_MILLISECOND), WEIR_ETIMEDOUT);
     gate_open(&gate);
@@ -76,6 +96,15 @@ TEST_CASE(a_pipeline_that_can_end_is_freed_as_by_free)
     weir_pipeline *pipeline = build_with_sink(builder);
     assert_int_equal(next_value(pipeline), 0);
     assert_int_equal(weir_pipeline_close(pipeline, WEIR_FOREVER), WEIR_OK);
+    assert_is_freed(WEIR_ESTOPPED);
+}
+
+TEST_CASE(free_says_that_all_is_freed)
+{
+    weir_builder *builder = start_test();
+    weir_pipeline *pipeline = build_with_sink(builder);
+    assert_int_equal(next_value(pipeline), 0);
+    weir_pipeline_free(pipeline);
     assert_is_freed(WEIR_ESTOPPED);
 }
 
@@ -315,10 +344,8 @@ static void block_in_event(void *self, const weir_event *event)
 TEST_CASE(an_observer_that_blocks_is_left)
 {
     weir_builder *builder = start_test();
-    recorder_init(&recorder);
-    weir_builder_sink(builder, NULL);
-    weir_observer observers[] = { recorder.observer, { .event = block_in_event, .detach = count_detach } };
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = observers, .num_observers = 2 });
+    weir_pipeline *pipeline =
+        build_with_observer(builder, (weir_observer){ .event = block_in_event, .detach = count_detach });
     assert_int_equal(weir_pipeline_event(pipeline, "named", NULL, NULL), WEIR_OK);
     gate_await_waiting(&gate, 1);
     assert_int_equal(weir_pipeline_close(pipeline, 0), WEIR_ETIMEDOUT);
@@ -438,10 +465,8 @@ TEST_CASE(a_consumer_that_is_still_in_next_keeps_the_pipeline)
     numbers.count = 1;
     gate_init(&in_mark);
     weir_builder_pipe(builder, &gated_op, &gate, 0, NULL);
-    recorder_init(&recorder);
-    weir_builder_sink(builder, NULL);
-    weir_observer observers[] = { recorder.observer, { .mark = block_in_mark, .detach = count_detach } };
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = observers, .num_observers = 2 });
+    weir_pipeline *pipeline =
+        build_with_observer(builder, (weir_observer){ .mark = block_in_mark, .detach = count_detach });
     pthread_create(&consumer, NULL, wait_for_item, pipeline);
     gate_await_waiting(&gate, 1);
     await_sleeping_consumers(pipeline, 1);

@@ -1120,6 +1120,20 @@ TEST_CASE(a_short_run_predicts_nothing)
     }
 }
 
+TEST_CASE(where_nothing_takes_time_there_is_a_verdict_without_predictions)
+{
+    static const pipeline_case c = { .nodes = { SOURCE(.out = 1, .occupied = 1), DECODE(.out = 1, .occupied = 1),
+                                                SINK(.occupied = 1) },
+                                     .consumer_waits = 1 };
+    const char *path = in_folder("idle.db");
+    record_run(path, (weir_sqlite_options){ .rank = 0 }, &c, STEADY_LAPS + 2, &c, 0);
+    weir_verdict *v = verdict_on(path, NULL);
+    assert_int_equal(v->kind, WEIR_VERDICT_CONSUMER);
+    for (size_t i = 0; i < v->num_advice; i++)
+        assert_true(isnan(v->advice[i].gain));
+    weir_verdict_free(v);
+}
+
 TEST_CASE(where_no_option_helps_the_experiment_is_next)
 {
     static const pipeline_case c = { .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.99),

@@ -194,6 +194,8 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->run = run;
     run->speedup.lock = WEIR_MUTEX;
     run->closing = closing;
+    run->freed = options->freed;
+    run->freed_self = options->freed_self;
     pipeline->num_forks = weir__forks_watch();
     pipeline->nodes = nodes;
     pipeline->consumer.poll_fd = -1;
@@ -319,7 +321,11 @@ static void free_ended(weir_pipeline *pipeline)
     pipeline->reporting->thread_started = false;
     assert(is_accounted_for(pipeline));
     (void)is_accounted_for;
+    void (*freed)(void *self) = pipeline->run->freed;
+    void *freed_self = pipeline->run->freed_self;
     destroy_pipeline(pipeline);
+    if (freed)
+        freed(freed_self);
 }
 
 void weir_pipeline_free(weir_pipeline *pipeline)

@@ -67,6 +67,9 @@ typedef struct weir__run {
     /* pipeline.c, with pipeline->lock, before pipeline->closing is set: the service thread calls it at its end, and the pipeline
        is freed. NULL = weir_pipeline_free() does that. */
     void (*free_closed)(weir_pipeline *pipeline);
+
+    void (*freed)(void *self); /* weir_pipeline_options.freed; immutable after init, as freed_self */
+    void *freed_self;
 } weir__run;
 
 #endif

@@ -191,6 +191,11 @@ typedef struct weir_pipeline_options {
        weir_stage_options.epochs counts it (with 5 epochs and 3, two are left). All sources need epochs. Not together with resume, which
        begins where its checkpoint was made (0 = the first one). */
     uint64_t begin_epoch;
+    /* The last call, once everything of a pipeline that was built is freed: tasks, observers, release functions, configs. What they
+       use may be freed now. On the thread that frees it: that of weir_pipeline_free(), or one of the pipeline, for which
+       weir_pipeline_close() waits. In a forked child it is not called (NULL = no call). */
+    void (*freed)(void *self);
+    void *freed_self;
 } weir_pipeline_options;
 
 /*

@@ -9,6 +9,9 @@ static const weirpy_core table = {
     .new_stage = weirpy_stage_new,
     .is_interrupted = weirpy_is_interrupted,
     .drain_log = weirpy_drain_log,
+    .register_unwrap = weirpy_register_unwrap,
+    .gil_take = weirpy_gil_take,
+    .gil_give = weirpy_gil_give,
 };
 
 static PyObject *cpu_budget(PyObject *self, PyObject *unused)
@@ -20,6 +23,13 @@ static PyObject *cpu_budget(PyObject *self, PyObject *unused)
 static PyMethodDef functions[] = {
     { "cpu_budget", cpu_budget, METH_NOARGS,
       "The CPUs that this process may use: the smaller of its affinity mask and its cgroup's quota." },
+    { "call", weirpy_call, METH_VARARGS, "call(function): a stage that calls the function for each item." },
+    { "iterate", weirpy_iterate, METH_VARARGS, "iterate(iterable): a source of what the iterable yields." },
+    { "aggregate", weirpy_aggregate, METH_VARARGS,
+      "aggregate(n, drop_last=False): a stage that makes lists of n items." },
+    { "disaggregate", weirpy_disaggregate, METH_VARARGS,
+      "disaggregate(): a stage that passes on the items of lists." },
+    { "_end", weirpy_pipelines_end, METH_NOARGS, "The interpreter ends: stops and closes all pipelines." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -29,6 +39,31 @@ static struct PyModuleDef definition = {
     .m_size = -1,
     .m_methods = functions,
 };
+
+/* So that no pipeline runs when the interpreter ends. */
+static int register_end(PyObject *module)
+{
+    PyObject *atexit = PyImport_ImportModule("atexit");
+    PyObject *end = atexit ? PyObject_GetAttrString(module, "_end") : NULL;
+    PyObject *result = end ? PyObject_CallMethod(atexit, "register", "O", end) : NULL;
+    int rc = result ? 0 : -1;
+    Py_XDECREF(result);
+    Py_XDECREF(end);
+    Py_XDECREF(atexit);
+    return rc;
+}
+
+/* 0, or -1 with an exception raised. */
+static int add_parts(PyObject *module)
+{
+    int (*const parts[])(PyObject *) = { weirpy_stage_ready,   weirpy_callable_ready, weirpy_pipeline_ready,
+                                         weirpy_span_ready,    weirpy_watch_ready,    weirpy_stats_ready,
+                                         weirpy_verdict_ready, weirpy_log_ready,      register_end };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i](module))
+            return -1;
+    return 0;
+}
 
 PyMODINIT_FUNC PyInit__core(void);
 
@@ -42,11 +77,8 @@ PyMODINIT_FUNC PyInit__core(void)
     if (!module)
         return NULL;
     PyObject *capsule = PyCapsule_New(at.kept, WEIRPY_CORE_CAPSULE, NULL);
-    bool is_ready =
-        capsule && PyModule_AddObjectRef(module, "_table", capsule) == 0 &&
-        PyModule_AddStringConstant(module, "VERSION", WEIR_VERSION) == 0 && weirpy_stage_ready(module) == 0 &&
-        weirpy_pipeline_ready(module) == 0 && weirpy_span_ready(module) == 0 && weirpy_watch_ready(module) == 0 &&
-        weirpy_stats_ready(module) == 0 && weirpy_verdict_ready(module) == 0 && weirpy_log_ready(module) == 0;
+    bool is_ready = capsule && PyModule_AddObjectRef(module, "_table", capsule) == 0 &&
+                    PyModule_AddStringConstant(module, "VERSION", WEIR_VERSION) == 0 && add_parts(module) == 0;
     Py_XDECREF(capsule);
     if (is_ready)
         return module;

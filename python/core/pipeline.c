@@ -1,176 +1,134 @@
 /*
- * weir._core.Pipeline: a chain of stages that was built, for weir/_pipeline.py.
+ * weir._core.Pipeline: a chain of stages that was built, for weir/_pipeline.py and the loader.
  *
- * The GIL is given up while weir_pipeline_next() waits. Only the main thread can handle signals, so waiting is in slices, and
- * Ctrl-C ends it with KeyboardInterrupt within one.
+ * The GIL is given up while a call waits. Only the main thread can handle signals, so waiting is in slices, and Ctrl-C ends it with
+ * KeyboardInterrupt within one. Calls of several threads may use the pipeline at the same time; closing it stops it, which
+ * ends those that wait, and the last of them frees it.
+ *
+ *     state      pipeline   is_closing
+ *     open       set        no
+ *     closing    set        yes          calls are in progress: none begins any more
+ *     closed     NULL       yes          it is freed, or its own threads will free it (weir_pipeline_close())
  */
+#include <unistd.h>
+
 #include <weir/clock.h>
 #include <weir/item.h>
-#include <weir/pipeline.h>
 
-#include "python/core/core.h"
-
-typedef struct pipeline_object {
-    PyObject ob_base;
-    weir_pipeline *pipeline; /* NULL = closed */
-    PyObject *stages;        /* a tuple: they must outlive the pipeline */
-} pipeline_object;
+#include "python/core/pipeline.h"
 
 static PyTypeObject *pipeline_type;
+static weirpy_pipeline *first_pipeline; /* with the GIL */
+static bool has_ended;                  /* the interpreter ends; with the GIL */
 
-static const char *const orders[] = { "completion", "input", NULL };
+/* How long a pipeline that nobody closes, or the end of the interpreter, waits for callables. */
+enum { DROPPED_NS = 100 * 1000 * 1000 };
 
-static const weirpy_field stage_fields[] = {
-    WEIRPY_FIELD(weir_stage_options, name, WEIRPY_TEXT),
-    WEIRPY_FIELD(weir_stage_options, concurrency, WEIRPY_U32),
-    WEIRPY_FIELD(weir_stage_options, queue_items, WEIRPY_U32),
-    WEIRPY_FIELD(weir_stage_options, queue_bytes, WEIRPY_U64),
-    WEIRPY_FIELD(weir_stage_options, threads, WEIRPY_U32),
-    WEIRPY_ENUM(weir_stage_options, output_order, orders),
-    WEIRPY_FIELD(weir_stage_options, task_deadline_ns, WEIRPY_I64),
-    WEIRPY_FIELD(weir_stage_options, epochs, WEIRPY_U32),
-    { 0 },
-};
+/* ---- calls in progress ---------------------------------------------------------------------------------------------- */
 
-static const weirpy_field pipeline_fields[] = {
-    WEIRPY_FIELD(weir_pipeline_options, threads, WEIRPY_U32),
-    WEIRPY_FIELD(weir_pipeline_options, id, WEIRPY_U32),
-    WEIRPY_FIELD(weir_pipeline_options, stats_interval_ns, WEIRPY_I64),
-    WEIRPY_FIELD(weir_pipeline_options, kept_failures, WEIRPY_U32),
-    WEIRPY_FIELD(weir_pipeline_options, begin_epoch, WEIRPY_U64),
-    { 0 },
-};
-
-/* ---- building ----------------------------------------------------------------------------------------------------- */
-
-static int add_stage(weir_builder *builder, PyObject *stage_and_options)
+static bool is_of_parent(const weirpy_pipeline *self)
 {
-    PyObject *object, *values;
-    weir_stage_options options = { 0 };
-    if (!PyArg_ParseTuple(stage_and_options, "OO", &object, &values) ||
-        weirpy_fill(&options, stage_fields, values, "stage"))
-        return -1;
-    const weirpy_stage *stage = weirpy_stage_of(object);
-    if (!stage) {
-        PyErr_Format(PyExc_TypeError, "%R is no stage", object);
-        return -1;
+    return self->run->process != getpid();
+}
+
+weir_pipeline *weirpy_pipeline_use(weirpy_pipeline *self)
+{
+    if (is_of_parent(self)) {
+        weir_error error = { 0 };
+        weir_error_set(&error, WEIR_EFORKED, 0, "%s", weir_status_text(WEIR_EFORKED));
+        return weirpy_raise(&error), NULL;
     }
-    if (stage->is_source)
-        weir_builder_source_sized(builder, stage->op, stage->config, stage->config_size, &options, sizeof options);
-    else
-        weir_builder_pipe_sized(builder, stage->op, stage->config, stage->config_size, &options, sizeof options);
-    return 0;
-}
-
-static weir_builder *describe(PyObject *stages, PyObject *sink)
-{
-    weir_builder *builder = weir_builder_new();
-    weir_stage_options options = { 0 };
-    int rc = weirpy_fill(&options, stage_fields, sink, "sink");
-    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_Size(stages); i++)
-        rc = add_stage(builder, PyTuple_GetItem(stages, i));
-    weir_builder_sink(builder, &options);
-    if (rc == 0)
-        return builder;
-    weir_builder_free(builder);
-    return NULL;
-}
-
-static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *named)
-{
-    static char *names[] = { "stages", "sink", "options", NULL };
-    PyObject *stages, *sink = NULL, *values = NULL;
-    weir_pipeline_options options = { 0 };
-    weir_error error = { 0 };
-    int rc;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|OO", names, &stages, &sink, &values) ||
-        weirpy_fill(&options, pipeline_fields, values, "pipeline"))
-        return NULL;
-    PyObject *tuple = PySequence_Tuple(stages);
-    weir_builder *builder = tuple ? describe(tuple, sink) : NULL;
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    pipeline_object *self = builder ? (pipeline_object *)allocate(type, 0) : NULL;
-    if (!self) {
-        weir_builder_free(builder);
-        Py_XDECREF(tuple);
-        return NULL;
-    }
-    self->stages = tuple;
-    Py_BEGIN_ALLOW_THREADS;
-    rc = weir_builder_build_sized(builder, &options, sizeof options, &self->pipeline, &error);
-    Py_END_ALLOW_THREADS;
-    if (rc == WEIR_OK)
-        return (PyObject *)self;
-    Py_DECREF(self);
-    return weirpy_raise(&error);
-}
-
-/* ---- running ------------------------------------------------------------------------------------------------------ */
-
-static int64_t time_of(PyObject *seconds)
-{
-    double value = seconds && seconds != Py_None ? PyFloat_AsDouble(seconds) : -1;
-    return value < 0 ? WEIR_FOREVER : (int64_t)(value * 1e9);
-}
-
-static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
-{
-    const int64_t slice_ns = 50 * 1000 * 1000, start_ns = weir_clock_ns();
-    for (;;) {
-        int64_t left_ns = timeout_ns == WEIR_FOREVER ? slice_ns : timeout_ns - (weir_clock_ns() - start_ns);
-        int64_t wait_ns = left_ns < 0 ? 0 : left_ns < slice_ns ? left_ns : slice_ns;
-        int rc;
-        Py_BEGIN_ALLOW_THREADS;
-        rc = weir_pipeline_next(pipeline, item, wait_ns);
-        Py_END_ALLOW_THREADS;
-        if (rc != WEIR_ETIMEDOUT || (timeout_ns != WEIR_FOREVER && wait_ns == left_ns))
-            return rc;
-        if (PyErr_CheckSignals())
-            return WEIR_ESTOPPED;
-    }
-}
-
-static PyObject *raise_end(pipeline_object *self, int rc)
-{
-    weir_error error = { 0 };
-    if (rc == WEIR_EFAILED)
-        weir_pipeline_error(self->pipeline, NULL, &error);
-    weir_error_set(&error, rc, 0, "%s", rc == WEIR_ETIMEDOUT ? "no item within this time" : weir_status_text(rc));
-    return weirpy_raise(&error);
-}
-
-static PyObject *pipeline_next(PyObject *object, PyObject *args)
-{
-    pipeline_object *self = (pipeline_object *)object;
-    PyObject *seconds = NULL;
-    weir_item item = { 0 };
-    if (!PyArg_ParseTuple(args, "|O", &seconds))
-        return NULL;
-    int64_t timeout_ns = time_of(seconds);
-    if (PyErr_Occurred())
-        return NULL;
-    if (!self->pipeline) {
+    if (self->is_closing || !self->pipeline) {
         PyErr_SetString(PyExc_ValueError, "the pipeline is closed");
         return NULL;
     }
-    int rc = wait_next(self->pipeline, &item, timeout_ns);
-    switch (rc) {
-    case WEIR_OK: return weirpy_item_object(&item);
-    case WEIR_EPOCH: Py_RETURN_NONE;
-    case WEIR_EOF: PyErr_SetNone(PyExc_StopIteration); return NULL;
-    default: return raise_end(self, rc);
-    }
+    pthread_mutex_lock(&self->run->lock);
+    self->run->num_calls++;
+    pthread_mutex_unlock(&self->run->lock);
+    return self->pipeline;
 }
 
-static void close_pipeline(pipeline_object *self, int64_t timeout_ns)
+/* Takes the pipeline out of the object if no call uses it. NULL = one does, or it is closed. */
+static weir_pipeline *take_idle(weirpy_pipeline *self)
 {
+    pthread_mutex_lock(&self->run->lock);
+    bool is_idle = self->run->num_calls == 0;
+    pthread_mutex_unlock(&self->run->lock);
+    if (!is_idle)
+        return NULL;
     weir_pipeline *pipeline = self->pipeline;
     self->pipeline = NULL;
+    return pipeline;
+}
+
+void weirpy_pipeline_leave(weirpy_pipeline *self)
+{
+    pthread_mutex_lock(&self->run->lock);
+    self->run->num_calls--;
+    pthread_cond_broadcast(&self->run->changed);
+    pthread_mutex_unlock(&self->run->lock);
+    weir_pipeline *pipeline = self->is_closing ? take_idle(self) : NULL;
+    if (pipeline)
+        weir_pipeline_close(pipeline, 0); /* somebody waits for its end */
+}
+
+/* ---- closing --------------------------------------------------------------------------------------------------------- */
+
+/* Begins to close it: the pipeline is stopped, and freed once no call uses it. Waits a moment, in which most pipelines end. */
+static void begin_close(weirpy_pipeline *self, int64_t timeout_ns)
+{
+    const int64_t wait_ns = timeout_ns == WEIR_FOREVER || timeout_ns > WEIRPY_SLICE_NS ? WEIRPY_SLICE_NS : timeout_ns;
+    if (self->is_closing || !self->pipeline)
+        return;
+    self->is_closing = true;
+    weir_pipeline_stop(self->pipeline); /* never waits */
+    weir_pipeline *pipeline = take_idle(self);
     if (!pipeline)
         return;
     Py_BEGIN_ALLOW_THREADS;
-    weir_pipeline_close(pipeline, timeout_ns);
+    weir_pipeline_close(pipeline, wait_ns);
     Py_END_ALLOW_THREADS;
+    weirpy_drain_log();
+}
+
+/* What the recordings lost is a warning, once. 0, or -1 if the warning is an exception. */
+static int warn_of_loss(weirpy_pipeline *self)
+{
+    pthread_mutex_lock(&self->run->lock);
+    weir_error loss = self->run->loss;
+    pthread_mutex_unlock(&self->run->lock);
+    if (loss.status == WEIR_OK || self->is_warned)
+        return 0;
+    self->is_warned = true;
+    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "the recording is not complete: %s", loss.message);
+}
+
+static void join_threads(void)
+{
+    Py_BEGIN_ALLOW_THREADS;
+    weir_pipeline_close_wait(0);
+    Py_END_ALLOW_THREADS;
+}
+
+/* True = all is freed. -1 with an exception raised. */
+static int close_pipeline(weirpy_pipeline *self, int64_t timeout_ns)
+{
+    if (is_of_parent(self))
+        return 1;
+    const int64_t begin_ns = weir_clock_ns();
+    begin_close(self, timeout_ns);
+    if (timeout_ns != WEIR_FOREVER) {
+        timeout_ns -= weir_clock_ns() - begin_ns;
+        timeout_ns = timeout_ns < 0 ? 0 : timeout_ns;
+    }
+    bool is_own_thread = weirpy_run_of_thread() == self->run; /* it would wait for itself */
+    int is_freed = weirpy_run_wait_freed(self->run, is_own_thread ? 0 : timeout_ns);
+    if (is_freed > 0) {
+        join_threads();
+        if (warn_of_loss(self))
+            return -1;
+    }
+    return is_freed;
 }
 
 static PyObject *pipeline_close(PyObject *object, PyObject *args)
@@ -178,43 +136,360 @@ static PyObject *pipeline_close(PyObject *object, PyObject *args)
     PyObject *seconds = NULL;
     if (!PyArg_ParseTuple(args, "|O", &seconds))
         return NULL;
-    int64_t timeout_ns = time_of(seconds);
+    int64_t timeout_ns = weirpy_timeout_ns(seconds);
     if (PyErr_Occurred())
         return NULL;
-    close_pipeline((pipeline_object *)object, timeout_ns);
-    Py_RETURN_NONE;
+    int is_freed = close_pipeline((weirpy_pipeline *)object, timeout_ns);
+    return is_freed < 0 ? NULL : PyBool_FromLong(is_freed);
+}
+
+/* ---- making and dropping ---------------------------------------------------------------------------------------------- */
+
+static void add_to_list(weirpy_pipeline *self)
+{
+    self->next = first_pipeline;
+    if (first_pipeline)
+        first_pipeline->previous = self;
+    first_pipeline = self;
+}
+
+static void remove_from_list(weirpy_pipeline *self)
+{
+    if (self->previous)
+        self->previous->next = self->next;
+    else if (first_pipeline == self)
+        first_pipeline = self->next;
+    if (self->next)
+        self->next->previous = self->previous;
+    self->previous = self->next = NULL;
+}
+
+static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    static char *names[] = { "stages", "sink", "options", NULL };
+    PyObject *stages, *sink = NULL, *values = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|OO", names, &stages, &sink, &values))
+        return NULL;
+    if (has_ended) {
+        PyErr_SetString(PyExc_RuntimeError, "the interpreter ends: no pipeline can be built any more");
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    weirpy_pipeline *self = (weirpy_pipeline *)allocate(type, 0);
+    if (!self)
+        return NULL;
+    self->failures = PyList_New(0);
+    if (!self->failures || weirpy_pipeline_build(self, stages, sink, values)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    add_to_list(self);
+    return (PyObject *)self;
+}
+
+/*
+ * What stages keep may refer to the pipeline: a function that closes it, for example. Such a cycle is found here. It is
+ * broken when the pipeline is freed, not before: its threads may be in these functions.
+ */
+static int pipeline_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    const weirpy_pipeline *self = (const weirpy_pipeline *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->failures);
+    if (self->run)
+        Py_VISIT(self->run->kept);
+    return 0;
+}
+
+static int pipeline_clear(PyObject *object)
+{
+    Py_CLEAR(((weirpy_pipeline *)object)->failures);
+    return 0;
+}
+
+/* With a limit of time. Also called when nothing was built, or it was closed before. */
+static void pipeline_finalize(PyObject *object)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    PyObject *type, *value, *traceback;
+    bool is_built = self->pipeline || self->is_closing;
+    if (!is_built || is_of_parent(self))
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!has_ended && close_pipeline(self, DROPPED_NS) < 0)
+        PyErr_WriteUnraisable(NULL);
+    PyErr_Restore(type, value, traceback);
 }
 
 static void pipeline_dealloc(PyObject *object)
 {
-    pipeline_object *self = (pipeline_object *)object;
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
     PyTypeObject *type = Py_TYPE(object);
-    close_pipeline(self, WEIR_FOREVER);
-    Py_XDECREF(self->stages);
+    PyObject_GC_UnTrack(object);
+    pipeline_finalize(object);
+    remove_from_list(self);
+    if (self->run && !is_of_parent(self))
+        weirpy_run_release(self->run);
+    Py_XDECREF(self->failures);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
 }
 
+/* All are told to stop first, so that they end together. */
+PyObject *weirpy_pipelines_end(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    const int64_t until_ns = weir_clock_ns() + DROPPED_NS;
+    has_ended = true;
+    for (weirpy_pipeline *self = first_pipeline; self; self = self->next)
+        if (self->pipeline && !is_of_parent(self))
+            weir_pipeline_stop(self->pipeline);
+    while (first_pipeline) {
+        weirpy_pipeline *self = first_pipeline;
+        int64_t left_ns = until_ns - weir_clock_ns();
+        Py_INCREF((PyObject *)self);
+        remove_from_list(self);
+        if (close_pipeline(self, left_ns > 0 ? left_ns : 0) < 0)
+            PyErr_WriteUnraisable(NULL);
+        Py_DECREF((PyObject *)self);
+    }
+    weirpy_gil_end();
+    Py_RETURN_NONE;
+}
+
+/* ---- items ------------------------------------------------------------------------------------------------------------ */
+
+int64_t weirpy_timeout_ns(PyObject *seconds)
+{
+    if (!seconds || seconds == Py_None)
+        return WEIR_FOREVER;
+    double value = PyFloat_AsDouble(seconds);
+    if (PyErr_Occurred())
+        return -2;
+    if (value < 0 || value != value) {
+        PyErr_Format(PyExc_ValueError, "timeout is %R; it is seconds from 0 on, or None for no limit", seconds);
+        return -2;
+    }
+    return value < 9e9 ? (int64_t)(value * 1e9) : WEIR_FOREVER;
+}
+
+static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
+{
+    const int64_t start_ns = weir_clock_ns();
+    for (;;) {
+        int64_t left_ns = timeout_ns == WEIR_FOREVER ? WEIRPY_SLICE_NS : timeout_ns - (weir_clock_ns() - start_ns);
+        int64_t wait_ns = left_ns < 0 ? 0 : left_ns < WEIRPY_SLICE_NS ? left_ns : WEIRPY_SLICE_NS;
+        int rc;
+        Py_BEGIN_ALLOW_THREADS;
+        rc = weir_pipeline_next(pipeline, item, wait_ns);
+        Py_END_ALLOW_THREADS;
+        weirpy_drain_log();
+        if (rc != WEIR_ETIMEDOUT || (timeout_ns != WEIR_FOREVER && left_ns <= WEIRPY_SLICE_NS))
+            return rc;
+        if (PyErr_CheckSignals() || weirpy_task_should_stop())
+            return WEIR_ESTOPPED;
+    }
+}
+
+static PyObject *raise_status(int status)
+{
+    weir_error error = { 0 };
+    weir_error_set(&error, status, 0, "%s",
+                   status == WEIR_ETIMEDOUT ? "no item within this time" : weir_status_text(status));
+    return weirpy_raise(&error);
+}
+
+static PyObject *pipeline_next(PyObject *object, PyObject *args)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    PyObject *seconds = NULL, *result = NULL;
+    weir_item item = { 0 };
+    if (!PyArg_ParseTuple(args, "|O", &seconds))
+        return NULL;
+    int64_t timeout_ns = weirpy_timeout_ns(seconds);
+    weir_pipeline *pipeline = PyErr_Occurred() ? NULL : weirpy_pipeline_use(self);
+    if (!pipeline)
+        return NULL;
+    int rc = wait_next(pipeline, &item, timeout_ns);
+    switch (rc) {
+    case WEIR_OK: result = weirpy_item_object(&item); break;
+    case WEIR_EPOCH: result = Py_NewRef(Py_None); break;
+    case WEIR_EOF: PyErr_SetNone(PyExc_StopIteration); break;
+    case WEIR_EFAILED: weirpy_raise_failed(self, pipeline); break;
+    default: raise_status(rc); break;
+    }
+    weirpy_pipeline_leave(self);
+    return result;
+}
+
+/* ---- control ---------------------------------------------------------------------------------------------------------- */
+
+/* The result of a function that takes the pipeline for an instant only. */
+static PyObject *end_call(weirpy_pipeline *self, int status, const char *what)
+{
+    weir_error error = { 0 };
+    weirpy_pipeline_leave(self);
+    if (status == WEIR_OK)
+        Py_RETURN_NONE;
+    weir_error_set(&error, status, 0, "%s: %s", what, weir_status_text(status));
+    return weirpy_raise(&error);
+}
+
+static PyObject *pipeline_stop(PyObject *object, PyObject *unused)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    (void)unused;
+    if (self->is_closing || is_of_parent(self))
+        Py_RETURN_NONE;
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    return pipeline ? end_call(self, weir_pipeline_stop(pipeline), "stop") : NULL;
+}
+
+static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    char *text = NULL;
+    int rc;
+    (void)unused;
+    if (!pipeline)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = weir_pipeline_checkpoint(pipeline, &text);
+    Py_END_ALLOW_THREADS;
+    if (rc != WEIR_OK)
+        return end_call(self, rc, rc == WEIR_EUNSUPPORTED ? "build it with checkpoints=\"delivered\"" : "checkpoint");
+    PyObject *result = PyUnicode_FromString(text);
+    weir_release_free(text, NULL);
+    weirpy_pipeline_leave(self);
+    return result;
+}
+
+static PyObject *pipeline_set_concurrency(PyObject *object, PyObject *args)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    const char *stage;
+    unsigned concurrency;
+    int rc;
+    if (!PyArg_ParseTuple(args, "sI", &stage, &concurrency))
+        return NULL;
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    if (!pipeline)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = weir_pipeline_set_concurrency(pipeline, stage, concurrency);
+    Py_END_ALLOW_THREADS;
+    return end_call(self, rc, stage);
+}
+
+static PyObject *pipeline_set_threads(PyObject *object, PyObject *args)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    const char *stage = NULL;
+    unsigned threads;
+    int rc;
+    if (!PyArg_ParseTuple(args, "I|z", &threads, &stage))
+        return NULL;
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    if (!pipeline)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = weir_pipeline_set_threads(pipeline, stage, threads);
+    Py_END_ALLOW_THREADS;
+    return end_call(self, rc, stage ? stage : "threads");
+}
+
+static PyObject *pipeline_mark_step(PyObject *object, PyObject *args)
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    long long step;
+    if (!PyArg_ParseTuple(args, "L", &step))
+        return NULL;
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    return pipeline ? end_call(self, weir_pipeline_mark_step(pipeline, step), "mark_step") : NULL;
+}
+
+static PyObject *mark_name(PyObject *object, PyObject *args, int (*mark)(weir_pipeline *, const char *))
+{
+    weirpy_pipeline *self = (weirpy_pipeline *)object;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    return pipeline ? end_call(self, mark(pipeline, name), name) : NULL;
+}
+
+static PyObject *pipeline_mark_phase(PyObject *object, PyObject *args)
+{
+    return mark_name(object, args, weir_pipeline_mark_phase);
+}
+
+static PyObject *pipeline_mark_mode(PyObject *object, PyObject *args)
+{
+    return mark_name(object, args, weir_pipeline_mark_mode);
+}
+
+/* ---- the type --------------------------------------------------------------------------------------------------------- */
+
 static PyMethodDef pipeline_methods[] = {
     { "next", pipeline_next, METH_VARARGS,
-      "next(timeout=None): the next item; None at the end of an epoch. Raises StopIteration at the end." },
-    { "close", pipeline_close, METH_VARARGS, "close(timeout=None): stops the pipeline and frees it." },
+      "next(timeout=None): the next item; None at the end of an epoch. Raises StopIteration at the end, weir.Stopped "
+      "after stop(), "
+      "TimedOut after so many seconds, and weir.Error if the pipeline has failed." },
+    { "stop", pipeline_stop, METH_NOARGS,
+      "Tells the pipeline to stop. Never waits; next() then raises weir.Stopped." },
+    { "close", pipeline_close, METH_VARARGS,
+      "close(timeout=None): stops the pipeline and frees it. True = all is freed; False = a callable still runs "
+      "after so many "
+      "seconds, and its thread frees the rest when it returns." },
+    { "checkpoint", pipeline_checkpoint, METH_NOARGS, "The items that are done, as a text for the option resume." },
+    { "failures", weirpy_pipeline_failures, METH_NOARGS,
+      "The failures so far, as exceptions with stage, file, number and epoch. What a callable raised is their "
+      "__cause__." },
+    { "account", weirpy_pipeline_account, METH_VARARGS,
+      "account(stage=None): where every item went, as numbers by name." },
+    { "snapshot", weirpy_pipeline_snapshot, METH_NOARGS, "The state at this moment: stages, queues and tasks." },
+    { "set_concurrency", pipeline_set_concurrency, METH_VARARGS,
+      "set_concurrency(stage, n): changes the slots of a stage." },
+    { "set_threads", pipeline_set_threads, METH_VARARGS,
+      "set_threads(n, stage=None): changes the threads of the pool, or of a stage that has its own." },
+    { "mark_step", pipeline_mark_step, METH_VARARGS, "mark_step(n): the consumer begins this step." },
+    { "mark_phase", pipeline_mark_phase, METH_VARARGS,
+      "mark_phase(name): the consumer begins a phase, such as \"forward\"." },
+    { "mark_mode", pipeline_mark_mode, METH_VARARGS,
+      "mark_mode(name): the consumer begins a mode, such as \"eval\"." },
+    { "stats", weirpy_pipeline_stats, METH_NOARGS,
+      "Totals of the laps that have ended, by the names of the database: {\"tasks\": {stage: {measure: value}}, "
+      "…}." },
+    { "explain", weirpy_pipeline_explain, METH_VARARGS,
+      "explain(live=False, setting_ns=0): what limits the run, as a text. live: by an experiment of some seconds, "
+      "while another thread "
+      "iterates; each setting runs for setting_ns at most." },
     { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef pipeline_fields[] = {
+    { "state", weirpy_pipeline_state, NULL, "\"running\", \"stopping\", \"failed\", \"ended\" or \"closed\".", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot pipeline_slots[] = {
     { Py_tp_new, pipeline_new },
     { Py_tp_dealloc, pipeline_dealloc },
+    { Py_tp_traverse, pipeline_traverse },
+    { Py_tp_clear, pipeline_clear },
+    { Py_tp_finalize, pipeline_finalize },
     { Py_tp_methods, pipeline_methods },
-    { Py_tp_doc, "A pipeline that was built and runs." },
+    { Py_tp_getset, pipeline_fields },
+    { Py_tp_doc, "A pipeline that was built and runs. Threads may share it." },
     { 0, NULL },
 };
 
 static PyType_Spec pipeline_spec = {
     .name = "weir._core.Pipeline",
-    .basicsize = sizeof(pipeline_object),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .basicsize = sizeof(weirpy_pipeline),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = pipeline_slots,
 };
 

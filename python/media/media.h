@@ -46,6 +46,14 @@ int weirpy_result_ready(PyObject *module);
 PyObject *weirpy_wrap_frames(weir_item *item);
 PyObject *weirpy_wrap_batch(weir_item *item);
 
+/* ---- convert.c: objects as items of native stages ---- */
+
+/* 0, or -1 with an exception raised. */
+int weirpy_convert_ready(void);
+
+/* The item of Frames or of a Batch, which has it still; NULL = the object is neither. */
+const weir_item *weirpy_result_item(PyObject *object);
+
 /* ---- source.c: where a reader's bytes come from ---- */
 
 typedef struct weirpy_source {

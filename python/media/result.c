@@ -35,6 +35,12 @@ static const weir_collated *batch_of(PyObject *object)
     return item_of(object)->data;
 }
 
+const weir_item *weirpy_result_item(PyObject *object)
+{
+    bool is_result = Py_TYPE(object) == frames_type || Py_TYPE(object) == batch_type;
+    return is_result ? item_of(object) : NULL;
+}
+
 static PyObject *new_result(PyTypeObject *type, weir_item *item)
 {
     result_object *self = PyObject_New(result_object, type);

@@ -22,6 +22,9 @@ _PLACES = {
     "summary": "weir._stats",
     "explain": "weir._stats",
     "limit": "weir._stats",
+    "Pipeline": "weir._pipeline",
+    "Run": "weir._pipeline",
+    "SKIP": "weir._pipeline",
 }
 
 __all__ = ["Error", "cpu_budget", "marker", "span", *_PLACES]

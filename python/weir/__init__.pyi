@@ -355,7 +355,7 @@ class Pipeline:
         max_failures: int | float | Fraction = -1,
         checkpoints: bool = False,
         resume: Sequence[str] | None = None,
-        record: _Path | None = None,
+        record: _Path | Literal[False] | None = None,
         trace: _Path | None = None,
         stats_interval: float = 1.0,
     ) -> Run: ...

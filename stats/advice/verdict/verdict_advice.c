@@ -689,12 +689,21 @@ static int by_gain(const void *left, const void *right)
     return (p->change > q->change) - (p->change < q->change); /* the simpler one was proposed first */
 }
 
-static void predict_base(advising *a)
+/* False = nothing can be predicted, which is no failure: in the recording no part of the pipeline takes any time. */
+static bool predict_base(advising *a)
 {
     weir_prediction *now = NULL;
-    a->status = weir__model_predict(a->model, &(weir_whatif_options){ .no_range = true }, &now, a->error);
+    weir_error why = { 0 };
+    a->status = weir__model_predict(a->model, &(weir_whatif_options){ .no_range = true }, &now, &why);
     a->base_cpus = now ? now->cpus : NAN;
     weir_prediction_free(now);
+    if (a->status == WEIR_EINVAL) {
+        a->status = WEIR_OK;
+        return false;
+    }
+    if (a->status != WEIR_OK)
+        weir_error_set(a->error, why.status, why.library_code, "%s", why.message);
+    return true;
 }
 
 int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
@@ -723,9 +732,10 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
     }
     if (a.model && a.status == WEIR_OK) {
         a.model->num_steps = NUM_STEPS;
-        predict_base(&a);
-        take_trials(&a, reader, run.run_id);
-        propose_all(&a, reader, filter);
+        if (predict_base(&a)) {
+            take_trials(&a, reader, run.run_id);
+            propose_all(&a, reader, filter);
+        }
     }
     bool is_complete = a.status == WEIR_OK || a.status == WEIR_ELIMIT; /* without what takes too long to simulate */
     if (is_complete)

@@ -1,0 +1,190 @@
+/* What the recording of a pipeline says: totals, and what limits the run. Readers work without the GIL. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <weir/verdict.h>
+
+#include "python/core/pipeline.h"
+
+/* Of the lists of `weir query`. */
+static const char *const subject_names[WEIR_NUM_SUBJECTS] = {
+    "tasks", "flow", "queues", "pools", "process", "machine", "spans", "counters",
+};
+
+/* Reads the recording, while the pipeline runs or after it. Without the GIL. */
+typedef int reading(weir_reader *reader, const weir_filter *filter, void *result, weir_error *error);
+
+static int read_complete(weirpy_run *run, reading *read, void *result, weir_error *error)
+{
+    const weir_filter filter = { .run_id = run->run_id };
+    int rc = WEIR_ENOTFOUND;
+    pthread_mutex_lock(&run->reader_lock);
+    if (run->reader)
+        rc = read(run->reader, &filter, result, error);
+    else
+        weir_error_set(error, rc, 0, "nothing is recorded: build the pipeline with in_memory or record");
+    pthread_mutex_unlock(&run->reader_lock);
+    return rc;
+}
+
+static int read_running(weirpy_run *run, reading *read, void *result, weir_error *error)
+{
+    const weir_filter filter = { .run_id = run->run_id };
+    weir_sqlite_writer *writer = run->memory_writer ? run->memory_writer : run->file_writer;
+    weir_reader *reader = NULL;
+    if (!writer)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0,
+                              "nothing is recorded: build the pipeline with in_memory or record");
+    int rc = weir_reader_open_writer(writer, &reader, error);
+    if (rc == WEIR_OK)
+        rc = read(reader, &filter, result, error);
+    weir_reader_close(reader);
+    return rc;
+}
+
+/* With the GIL. 0; or -1 with an exception raised. */
+static int read_run(weirpy_pipeline *self, reading *read, void *result)
+{
+    weir_error error = { 0 };
+    int rc;
+    bool is_freed = false;
+    if (self->is_closing) {
+        pthread_mutex_lock(&self->run->lock);
+        is_freed = self->run->is_freed;
+        pthread_mutex_unlock(&self->run->lock);
+    }
+    if (!is_freed && !weirpy_pipeline_use(self))
+        return -1;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = is_freed ? read_complete(self->run, read, result, &error) : read_running(self->run, read, result, &error);
+    Py_END_ALLOW_THREADS;
+    if (!is_freed)
+        weirpy_pipeline_leave(self);
+    if (rc == WEIR_OK)
+        return 0;
+    weir_error_set(&error, rc, 0, "%s", weir_status_text(rc));
+    weirpy_raise(&error);
+    return -1;
+}
+
+/* ---- totals ----------------------------------------------------------------------------------------------------------- */
+
+static int read_totals(weir_reader *reader, const weir_filter *filter, void *totals, weir_error *error)
+{
+    return weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, totals, error);
+}
+
+/* None = not known, or nothing happened. */
+static PyObject *total_values(const weir_total *total)
+{
+    size_t count = 0;
+    const weir_measure *measures = weir_subject_measures(total->subject, &count);
+    PyObject *values = PyDict_New();
+    for (size_t i = 0; values && i < count; i++) {
+        double value = weir_total_value(total, &measures[i]);
+        PyObject *number = isnan(value) ? Py_NewRef(Py_None) : PyFloat_FromDouble(value);
+        if (!number || PyDict_SetItemString(values, measures[i].name, number))
+            Py_CLEAR(values);
+        Py_XDECREF(number);
+    }
+    return values;
+}
+
+static PyObject *list_values(const weir_total_list *list)
+{
+    PyObject *values = PyDict_New();
+    for (size_t i = 0; values && i < list->count; i++) {
+        PyObject *of_one = total_values(&list->all[i]);
+        if (!of_one || PyDict_SetItemString(values, list->all[i].key.name, of_one))
+            Py_CLEAR(values);
+        Py_XDECREF(of_one);
+    }
+    return values;
+}
+
+PyObject *weirpy_pipeline_stats(PyObject *object, PyObject *unused)
+{
+    weir_totals totals = { 0 };
+    (void)unused;
+    if (read_run((weirpy_pipeline *)object, read_totals, &totals))
+        return NULL;
+    PyObject *stats = PyDict_New();
+    for (int i = 0; stats && i < WEIR_NUM_SUBJECTS; i++) {
+        PyObject *values = list_values(&totals.of[i]);
+        if (!values || PyDict_SetItemString(stats, subject_names[i], values))
+            Py_CLEAR(stats);
+        Py_XDECREF(values);
+    }
+    weir_totals_free(&totals);
+    return stats;
+}
+
+/* ---- the verdict ------------------------------------------------------------------------------------------------------ */
+
+static int write_verdict(const weir_verdict *verdict, char **text)
+{
+    size_t size = 0;
+    FILE *out = open_memstream(text, &size);
+    if (!out)
+        return WEIR_ENOMEM;
+    weir_verdict_write(verdict, 0, 80, out);
+    return fclose(out) == 0 ? WEIR_OK : WEIR_ENOMEM;
+}
+
+static int read_verdict(weir_reader *reader, const weir_filter *filter, void *text, weir_error *error)
+{
+    weir_verdict *verdict = NULL;
+    int rc = weir_verdict_explain(reader, filter, &verdict, error);
+    if (rc == WEIR_OK)
+        rc = write_verdict(verdict, text);
+    weir_verdict_free(verdict);
+    return rc;
+}
+
+/* setting_ns: how long a setting runs, at most; 0 = the default. Without the GIL. */
+static int measure_verdict(weir_pipeline *pipeline, int64_t setting_ns, char **text)
+{
+    const weir_live_options options = { .setting_ns = setting_ns, .slice_ns = setting_ns / 10 };
+    weir_verdict *verdict = NULL;
+    int rc = weir_explain_live(pipeline, &options, &verdict, NULL);
+    if (rc == WEIR_OK)
+        rc = write_verdict(verdict, text);
+    weir_verdict_free(verdict);
+    return rc;
+}
+
+static int explain_live(weirpy_pipeline *self, int64_t setting_ns, char **text)
+{
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    weir_error error = { 0 };
+    int rc;
+    if (!pipeline)
+        return -1;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = measure_verdict(pipeline, setting_ns, text);
+    Py_END_ALLOW_THREADS;
+    weirpy_pipeline_leave(self);
+    if (rc == WEIR_OK)
+        return 0;
+    weir_error_set(&error, rc, 0, "%s",
+                   rc == WEIR_EOF            ? "the run ended before anything was measured"
+                   : rc == WEIR_EUNSUPPORTED ? "nobody takes items: iterate in another thread meanwhile"
+                                             : weir_status_text(rc));
+    weirpy_raise(&error);
+    return -1;
+}
+
+PyObject *weirpy_pipeline_explain(PyObject *object, PyObject *args)
+{
+    char *text = NULL;
+    int is_live = 0;
+    long long setting_ns = 0;
+    if (!PyArg_ParseTuple(args, "|pL", &is_live, &setting_ns))
+        return NULL;
+    int rc = is_live ? explain_live((weirpy_pipeline *)object, setting_ns, &text)
+                     : read_run((weirpy_pipeline *)object, read_verdict, &text);
+    PyObject *result = rc == 0 ? PyUnicode_FromString(text) : NULL;
+    free(text);
+    return result;
+}
