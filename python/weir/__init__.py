@@ -13,6 +13,8 @@ _PLACES = {
     "Array": "weir._media",
     "Pipeline": "weir._pipeline",
     "Run": "weir._pipeline",
+    "Index": "weir._index",
+    "Broken": "weir._index",
     "SKIP": "weir._pipeline",
 }
 
