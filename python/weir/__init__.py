@@ -15,6 +15,7 @@ _PLACES = {
     "Run": "weir._pipeline",
     "Index": "weir._index",
     "Broken": "weir._index",
+    "Loader": "weir._loader",
     "decode_many": "weir._many",
     "SKIP": "weir._pipeline",
 }
