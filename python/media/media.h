@@ -6,6 +6,7 @@
 
 #include <weir/arrays.h>
 #include <weir/collate.h>
+#include <weir/sampler.h>
 #include <weir/stages.h>
 #include <weir/video_reader.h>
 
@@ -92,5 +93,19 @@ int weirpy_picture_fill(weir_picture_config *picture, PyObject *values);
 /* ---- reader.c ---- */
 
 int weirpy_reader_ready(PyObject *module);
+
+/* ---- index.c: the index of a dataset ---- */
+
+int weirpy_dataset_ready(PyObject *module);
+
+/* A weir._media.Dataset of the same index, opened with the same options, that nobody else has; NULL with an exception raised. */
+PyObject *weirpy_dataset_again(PyObject *dataset);
+
+/* For a sampler. The object must live as long as the pipeline, and nobody else may use it. */
+weir_sampler_items weirpy_dataset_items(PyObject *dataset);
+
+/* ---- stages.c: native stages for weir._core.Pipeline ---- */
+
+int weirpy_stages_ready(PyObject *module);
 
 #endif

@@ -17,7 +17,8 @@ static int fill_module(PyObject *module)
     if (!weirpy_core_table || weirpy_core_table->register_type(WEIR_TYPE_FRAMES, weirpy_wrap_frames) ||
         weirpy_core_table->register_type(WEIR_TYPE_COLLATED, weirpy_wrap_batch) || weirpy_convert_ready())
         return -1;
-    return weirpy_array_ready(module) || weirpy_result_ready(module) || weirpy_reader_ready(module);
+    return weirpy_array_ready(module) || weirpy_result_ready(module) || weirpy_reader_ready(module) ||
+           weirpy_dataset_ready(module) || weirpy_stages_ready(module);
 }
 
 PyMODINIT_FUNC PyInit__media(void);

@@ -28,3 +28,15 @@ def folder(tmp_path_factory):
         for i in range(4):
             make_clip(root / label / f"{i}.mp4", seconds=1 + i * 0.5, rate=20, size="64x48")
     return str(root)
+
+
+@pytest.fixture(scope="session")
+def clips(tmp_path_factory):
+    """A folder of two classes of three clips each, all different: 64x48, 20 frames at 10 per second, a keyframe every 5 frames."""
+    root = tmp_path_factory.mktemp("clips")
+    for hue, label in ((0, "jump"), (30, "walk")):
+        (root / label).mkdir()
+        for i in range(3):
+            make_clip(root / label / f"{i}.mp4", seconds=2, rate=10, size="64x48", gop=5,
+                      more=("-vf", f"hue=h={hue + 90 * i}", "-pix_fmt", "yuv420p"))
+    return root

@@ -24,6 +24,10 @@ _PLACES = {
     "limit": "weir._stats",
     "Pipeline": "weir._pipeline",
     "Run": "weir._pipeline",
+    "Index": "weir._index",
+    "Broken": "weir._index",
+    "Loader": "weir._loader",
+    "decode_many": "weir._many",
     "SKIP": "weir._pipeline",
 }
 

@@ -35,3 +35,112 @@ def rate(frames_per_second):
     if fraction <= 0:
         raise ValueError(f"a rate is above 0, not {frames_per_second!r}")
     return {"rate_num": fraction.numerator, "rate_den": fraction.denominator}
+
+
+def whole(value, name, least=0):
+    """A whole number of at least so much; also NumPy's."""
+    import operator
+
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} is {number}; it must be at least {least}")
+    return number
+
+
+def video(*, stream=0, strict=False, seed=0, max_frames=None, threads=0, ca_file=None, allow_pipes=False,
+          allow_insecure=False, **pictures):
+    """How a file is read and decoded, and what its pictures are, for Reader and for the video stage."""
+    return {
+        "picture": picture(**pictures),
+        "video": {
+            "stream": stream,
+            "seed": seed,
+            "damage": "strict" if strict else "tolerant",
+            "max_frames": max_frames,
+        },
+        "decoder": {"threads": threads},
+        "input": {"allow": (1 if allow_pipes else 0) | (2 if allow_insecure else 0), "ca_file": ca_file},
+    }
+
+
+# ---- which frames ----
+
+def as_list(values):
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def at(times, *, tolerance=None, match=None, outside=None, origin=None):
+    """The frames at these times, in seconds."""
+    return {
+        "times_ns": [ns(time) for time in as_list(times)],
+        "match": match or (None if tolerance is None else "exact"),
+        "tolerance_ns": None if tolerance is None else ns(tolerance),
+        "outside": outside,
+        "origin": origin,
+    }
+
+
+def window(start, stop, origin=None):
+    """The frames with start <= time < stop, in seconds."""
+    if not 0 <= start < stop and origin != "stream":
+        raise ValueError(f"between {start} and {stop} s there is no time of a video")
+    return {"start_ns": ns(start), "end_ns": ns(stop), "origin": origin}
+
+
+def clips(count, *, frames, stride=1, start="random", short="last"):
+    """Clips of so many frames. count None: one, without an axis of clips. stride: frames as an int, seconds as a float."""
+    sampling = {"what": "clips", "num_clips": None if count is None else whole(count, "clips", 1),
+                "count": whole(frames, "frames", 1), "clip_start": start, "clip_short": short}
+    if isinstance(stride, float):
+        if not stride > 0:
+            raise ValueError(f"a stride is above 0, not {stride!r}")
+        sampling["stride_ns"] = ns(stride)
+    else:
+        sampling["stride_frames"] = whole(stride, "stride", 1)
+    return sampling
+
+
+def sampling(frames=None, *, fps=None, every=None, indices=None, times=None, keyframes=False, clips=None, between=None,
+             stride=None, start=None, short=None, tolerance=None, match=None, outside=None, origin=None):
+    """One way to choose frames, by the words of weir.Video; by default `frames` frames, spread evenly."""
+    if clips is None and (stride is not None or start is not None or short is not None):
+        raise ValueError("stride, start and short are of clips: give clips=, too")
+    if times is None and (tolerance is not None or match is not None or outside is not None):
+        raise ValueError("tolerance, match and outside are of times: give times=, too")
+    ways = {"fps": fps, "every": every, "indices": indices, "times": times, "keyframes": keyframes or None, "clips": clips}
+    given = [name for name, value in ways.items() if value is not None]
+    if frames is not None and given != ["clips"]:
+        given.insert(0, "frames")
+    if len(given) > 1:
+        raise ValueError(f"give either {given[0]} or {given[1]}, not both")
+    if between is not None and (times is not None or indices is not None):
+        raise ValueError(f"between is not for {given[0]}")
+    chosen = _choose(frames, ways, {"stride": stride, "start": start, "short": short},
+                     {"tolerance": tolerance, "match": match, "outside": outside, "origin": origin})
+    if between is not None:
+        chosen.update(window(*between, origin))
+    return chosen
+
+
+def _choose(frames, ways, of_clips, of_times):
+    for name in ("times", "indices"):
+        if ways[name] is not None and not len(as_list(ways[name])):
+            raise ValueError(f"{name} is empty: it names no frame")
+    if ways["times"] is not None:
+        return at(ways["times"], **of_times)
+    if ways["indices"] is not None:
+        return {"indices": as_list(ways["indices"])}
+    if ways["fps"] is not None:
+        return {"what": "rate", **rate(ways["fps"])}
+    if ways["every"] is not None:
+        return {"what": "every", "every": whole(ways["every"], "every", 1)}
+    if ways["keyframes"] is not None:
+        return {"what": "keyframes"}
+    if ways["clips"] is not None:
+        if frames is None:
+            raise ValueError("clips need frames=, the number of frames of each")
+        return clips(ways["clips"], frames=frames, **{name: value for name, value in of_clips.items() if value is not None})
+    return {"what": "uniform", "count": whole(32 if frames is None else frames, "frames", 1)}

@@ -18,18 +18,9 @@ class Video:
 
     def __init__(self, source, *, name=None, threads=0, stream=0, strict=False, seed=0, max_frames=None,
                  ca_file=None, allow_pipes=False, allow_insecure=False, **picture):
-        options = {
-            "picture": _options.picture(**picture),
-            "video": {
-                "stream": stream,
-                "seed": seed,
-                "damage": "strict" if strict else "tolerant",
-                "max_frames": max_frames,
-                "chunk_frames": 1,  # of iteration
-            },
-            "decoder": {"threads": threads},
-            "input": {"allow": (1 if allow_pipes else 0) | (2 if allow_insecure else 0), "ca_file": ca_file},
-        }
+        options = _options.video(stream=stream, strict=strict, seed=seed, max_frames=max_frames, threads=threads,
+                                 ca_file=ca_file, allow_pipes=allow_pipes, allow_insecure=allow_insecure, **picture)
+        options["video"]["chunk_frames"] = 1  # of iteration
         self._reader = _media.Reader(source, name, options)
         self._info = self._reader.info()
         self._times = None
@@ -123,7 +114,7 @@ class Video:
         try:
             number = operator.index(key)
         except TypeError:
-            return self._numbered(_as_list(key))
+            return self._numbered(_options.as_list(key))
         return self._request({"indices": [number]})[0]
 
     def at(self, times, *, tolerance=None, match=None, outside=None, origin=None):
@@ -133,24 +124,15 @@ class Video:
         outside: of the video, "near" (default: up to one frame's duration), "clamp" or "fail". origin: "first" or "stream".
         """
         is_one = isinstance(times, (int, float))
-        wanted = [times] if is_one else _as_list(times)
+        wanted = [times] if is_one else _options.as_list(times)
         if not wanted:
             return self._numbered([])
-        sampling = {
-            "times_ns": [_options.ns(time) for time in wanted],
-            "match": match or (None if tolerance is None else "exact"),
-            "tolerance_ns": None if tolerance is None else _options.ns(tolerance),
-            "outside": outside,
-            "origin": origin,
-        }
-        frames = self._request(sampling)
+        frames = self._request(_options.at(wanted, tolerance=tolerance, match=match, outside=outside, origin=origin))
         return frames[0] if is_one else frames
 
     def between(self, start, stop, *, fps=None, origin=None):
         """The frames with start <= time < stop, in seconds; with fps, so many for each second, repeated or skipped as needed."""
-        if not 0 <= start < stop and origin != "stream":
-            raise ValueError(f"between {start} and {stop} s there is no time of a video")
-        sampling = {"what": "all", "start_ns": _options.ns(start), "end_ns": _options.ns(stop), "origin": origin}
+        sampling = {"what": "all", **_options.window(start, stop, origin)}
         if fps is not None:
             sampling.update(what="rate", **_options.rate(fps))
         return self._request(sampling)
@@ -166,8 +148,7 @@ class Video:
         is too short: "last" or "loop" frame, or "fail".
         """
         self._reader.set_number(epoch, number)
-        return self._request({"what": "clips", "num_clips": count, "count": frames, "stride_frames": stride,
-                              "clip_start": start, "clip_short": short})
+        return self._request(_options.clips(count, frames=frames, stride=stride, start=start, short=short))
 
     def __iter__(self):
         """Each frame, one after the other, in constant memory. Other requests may come in between."""
@@ -201,7 +182,3 @@ class Video:
         info = self._info
         height, width = info["size"]
         return f"<weir.Video {info['codec']} {width}x{height}>"
-
-
-def _as_list(values):
-    return values.tolist() if hasattr(values, "tolist") else list(values)
