@@ -279,6 +279,7 @@ static PyObject *run_build(const char *path, build *self)
     rc = path ? weir_dataset_build(path, &self->options, &result, &error)
               : weir_dataset_build_memory(&self->options, &memory, &result, &error);
     Py_END_ALLOW_THREADS;
+    weirpy_core_table->drain_log();
     if (rc != WEIR_OK || PyErr_Occurred()) {
         weir_dataset_memory_free(memory);
         return weirpy_raise(&error);
