@@ -495,6 +495,7 @@ static PyType_Spec pipeline_spec = {
 
 int weirpy_pipeline_ready(PyObject *module)
 {
+    weirpy_recordings_ready();
     pipeline_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &pipeline_spec, NULL);
     return pipeline_type ? PyModule_AddType(module, pipeline_type) : -1;
 }

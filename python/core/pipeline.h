@@ -88,6 +88,9 @@ int64_t weirpy_timeout_ns(PyObject *seconds);
 
 /* ---- pipeline_options.c ---- */
 
+/* When the module is loaded. */
+void weirpy_recordings_ready(void);
+
 /* Builds it, into *self, whose failures are set already. 0, or -1 with an exception raised. */
 int weirpy_pipeline_build(weirpy_pipeline *self, PyObject *stages, PyObject *sink, PyObject *options);
 

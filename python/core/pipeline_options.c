@@ -1,6 +1,7 @@
 /* Building: stages, a sink and options as Python has them become a pipeline that runs. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <weir/batch.h>
 #include <weir/clock.h>
@@ -270,10 +271,22 @@ static int open_trace(weir_trace_file **trace, PyObject *path, PyObject *values)
     return status == WEIR_OK ? 0 : -1;
 }
 
-/* The number of observers; or -1 with an exception raised. */
+static pid_t process; /* that has loaded the module */
+
+void weirpy_recordings_ready(void)
+{
+    process = getpid();
+}
+
+/*
+ * The number of observers; or -1 with an exception raised. A forked child has no recording in memory: SQLite has locks of the whole
+ * process, and a thread of the parent may have held one at the fork, for ever. A recording that is asked for by its path is opened.
+ */
 static int open_recordings(weirpy_run *run, const own_options *own, weir_observer *observers)
 {
     int count = 0, in_memory = own->in_memory ? PyObject_IsTrue(own->in_memory) : 0;
+    if (in_memory > 0 && getpid() != process)
+        in_memory = 0;
     if (in_memory < 0 || (own->record && open_writer(&run->file_writer, own->record, own->record_options)) ||
         (in_memory && open_writer(&run->memory_writer, NULL, own->record_options)) ||
         (own->trace && open_trace(&run->trace, own->trace, own->trace_options)))

@@ -661,6 +661,12 @@ def test_a_forked_child_has_no_pipeline_of_its_parent():
                 assert pipeline.close()
             with weir.Pipeline().add_source(range(5)).pipe(lambda x: x + 1).add_sink().build() as own:
                 assert list(own) == [1, 2, 3, 4, 5]
+                try:
+                    own.stats()  # SQLite's locks may be those of a thread that the child has not
+                except weir.Error as error:
+                    assert "nothing is recorded" in str(error)
+                else:
+                    raise SystemExit(8)
             raise SystemExit(7)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         assert used.get_item() == 1 and unused.get_item() == 0

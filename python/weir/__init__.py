@@ -24,6 +24,8 @@ _PLACES = {
     "limit": "weir._stats",
     "Pipeline": "weir._pipeline",
     "Run": "weir._pipeline",
+    "decode": "weir._stages",
+    "collate": "weir._stages",
     "Index": "weir._index",
     "Broken": "weir._index",
     "Loader": "weir._loader",

@@ -383,6 +383,20 @@ class Run:
     def __enter__(self) -> Run: ...
     def __exit__(self, *exception: object) -> None: ...
 
+# stages of weir for pipe()
+class _Stage: ...
+
+def decode(frames: int | None = None, **options: Any) -> _Stage: ...
+def collate(
+    n: int,
+    *,
+    drop_last: bool = False,
+    dtype: str = "uint8",
+    layout: Literal["THWC", "TCHW", "CTHW"] = "THWC",
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+) -> _Stage: ...
+
 # ---- figures
 
 class span:

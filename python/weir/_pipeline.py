@@ -108,7 +108,7 @@ class Pipeline:
         weir.Error, whose __cause__ is what the function raised.
 
         checkpoints: checkpoint() tells what is done, for `resume`: a list of such texts. record: a database for the
-        statistics; by default they are in memory, and with False there are none. trace: a file for Perfetto, .json or .json.gz. stats_interval: seconds between two looks.
+        statistics; by default they are in memory, except in a forked child, and with False there are none. trace: a file for Perfetto, .json or .json.gz. stats_interval: seconds between two looks.
         """
         if self._source is None:
             raise ValueError("the pipeline has no source: call add_source()")
