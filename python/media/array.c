@@ -132,7 +132,7 @@ int weirpy_fill_buffer(PyObject *exporter, const weirpy_view *of, Py_buffer *vie
         PyErr_SetString(PyExc_BufferError, "NumPy has no bfloat16: use DLPack, as torch.from_dlpack() does");
     else if (letter && (flags & PyBUF_WRITABLE) && (own->managed->flags & DL_READ_ONLY))
         PyErr_SetString(PyExc_BufferError, "this memory is read-only: others share it");
-    if (PyErr_Occurred()) {
+    if (!letter || PyErr_Occurred()) {
         if (own->managed)
             own->managed->deleter(own->managed);
         PyMem_Free(own);
