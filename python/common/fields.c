@@ -95,6 +95,20 @@ static int set_doubles(double *at, uint32_t count, PyObject *value)
     return rc;
 }
 
+static int set_text(const char **at, PyObject *value)
+{
+    Py_ssize_t length = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+    if (!text)
+        return -1;
+    if (strlen(text) != (size_t)length) {
+        PyErr_SetString(PyExc_ValueError, "it has a zero character");
+        return -1;
+    }
+    *at = text;
+    return 0;
+}
+
 /* ---- fields ------------------------------------------------------------------------------------------------------- */
 
 static int set_field(void *at, const weirpy_field *field, PyObject *value)
@@ -107,7 +121,7 @@ static int set_field(void *at, const weirpy_field *field, PyObject *value)
         return number < 0 ? -1 : 0;
     case WEIRPY_DOUBLE: return set_double(at, value);
     case WEIRPY_DOUBLES: return set_doubles(at, field->count, value);
-    case WEIRPY_TEXT: *(const char **)at = PyUnicode_AsUTF8AndSize(value, NULL); return *(const char **)at ? 0 : -1;
+    case WEIRPY_TEXT: return set_text(at, value);
     case WEIRPY_WORD:
         if (weirpy_word(value, field->words, field->name, &number))
             return -1;

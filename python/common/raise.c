@@ -1,17 +1,23 @@
 #include "python/common/binding.h"
 
+#include <string.h>
+
+/* A message may be cut within a character. */
+static PyObject *text_of(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "backslashreplace");
+}
+
 /* weir/_errors.py chooses the class; this passes on what a weir_error says. */
 PyObject *weirpy_exception(const weir_error *error)
 {
-    char line[WEIR_ERROR_LINE];
     PyObject *module = PyImport_ImportModule("weir._errors");
     PyObject *make = module ? PyObject_GetAttrString(module, "make") : NULL;
     PyObject *exception = NULL;
-    weir_error_format(error, line, sizeof line);
     if (make)
         exception =
-            PyObject_CallFunction(make, "issssNN", error->status, weir_status_name(error->status),
-                                  weir_status_text(error->status), error->stage, error->message,
+            PyObject_CallFunction(make, "issNNNN", error->status, weir_status_name(error->status),
+                                  weir_status_text(error->status), text_of(error->stage), text_of(error->message),
                                   PyUnicode_DecodeFSDefault(error->label), PyLong_FromLong(error->library_code));
     Py_XDECREF(make);
     Py_XDECREF(module);

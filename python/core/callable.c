@@ -71,16 +71,33 @@ static void clear_frames(PyObject *traceback)
     PyErr_Clear();
 }
 
+/* Also of what it was raised from. */
+static void clear_chain(PyObject *exception)
+{
+    enum { MOST = 100 }; /* it may be a cycle */
+    PyObject *at = Py_XNewRef(exception);
+    for (int i = 0; at && i < MOST; i++) {
+        PyObject *traceback = PyException_GetTraceback(at), *next = PyException_GetCause(at);
+        if (!next)
+            next = PyException_GetContext(at);
+        if (traceback)
+            clear_frames(traceback);
+        Py_XDECREF(traceback);
+        Py_DECREF(at);
+        at = next;
+    }
+    Py_XDECREF(at);
+}
+
 /* Takes the exception that is set; a new reference. */
 static PyObject *fetch_exception(void)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback) {
+    if (traceback)
         PyException_SetTraceback(value, traceback);
-        clear_frames(traceback);
-    }
+    clear_chain(value);
     Py_XDECREF(type);
     Py_XDECREF(traceback);
     return value;
@@ -127,7 +144,7 @@ static int put_next(call_worker *worker, const weirpy_callable *config, weir_ite
         int status = value ? put_result(value, config, out, task) : PyErr_Occurred() ? fail_task(task) : WEIR_EOF;
         if (status == WEIR_OK)
             return WEIR_MORE;
-        if (status == WEIR_SKIP)
+        if (status == WEIR_SKIP && !weir_task_should_stop(task))
             continue;
         Py_CLEAR(worker->generator);
         return status == WEIR_EOF ? WEIR_SKIP : status;

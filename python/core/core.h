@@ -92,6 +92,9 @@ int weirpy_fill_filter(struct weir_filter *filter, PyObject *values);
 
 int weirpy_log_ready(PyObject *module);
 
+/* An exception that has no place to go to: of a handler, of a finalizer. Ctrl-C is raised again later. */
+void weirpy_report_exception(void);
+
 /* Lines that wait go to the logger. Call it where Python's caller waits for a result anyway; an exception that is set stays. */
 void weirpy_drain_log(void);
 /* The same of the input of a task, which the engine releases later. */

@@ -30,7 +30,7 @@ static long python_level(weir_log_level level)
 }
 
 /* Exceptions of handlers have no place to go to; Ctrl-C must not be lost. */
-static void report_exception(void)
+void weirpy_report_exception(void)
 {
     if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
         PyErr_Clear();
@@ -48,7 +48,7 @@ static bool emit_line(weir_log_level level, const char *text, uint64_t lost)
         line ? PyObject_CallMethod(module, "emit", "lOK", python_level(level), line, (unsigned long long)lost) : NULL;
     bool is_done = done;
     if (!is_done)
-        report_exception();
+        weirpy_report_exception();
     Py_XDECREF(done);
     Py_XDECREF(line);
     Py_XDECREF(module);
@@ -69,7 +69,7 @@ static void follow_level(void)
     PyObject *level = logger ? PyObject_CallMethod(logger, "getEffectiveLevel", NULL) : NULL;
     long least = level ? PyLong_AsLong(level) : -1;
     if (PyErr_Occurred())
-        report_exception();
+        weirpy_report_exception();
     else if (level)
         weir_log_set_level(least <= 10   ? WEIR_LOG_DEBUG
                            : least <= 20 ? WEIR_LOG_INFO

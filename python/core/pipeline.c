@@ -24,6 +24,9 @@ static bool has_ended;                  /* the interpreter ends; with the GIL */
 /* How long a pipeline that nobody closes, or the end of the interpreter, waits for callables. */
 enum { DROPPED_NS = 100 * 1000 * 1000 };
 
+/* Calls that this thread is in. They run handlers of signals and of the log, which may close a pipeline. */
+static _Thread_local unsigned num_own_calls;
+
 /* ---- calls in progress ---------------------------------------------------------------------------------------------- */
 
 static bool is_of_parent(const weirpy_pipeline *self)
@@ -45,6 +48,7 @@ weir_pipeline *weirpy_pipeline_use(weirpy_pipeline *self)
     pthread_mutex_lock(&self->run->lock);
     self->run->num_calls++;
     pthread_mutex_unlock(&self->run->lock);
+    num_own_calls++;
     return self->pipeline;
 }
 
@@ -63,6 +67,7 @@ static weir_pipeline *take_idle(weirpy_pipeline *self)
 
 void weirpy_pipeline_leave(weirpy_pipeline *self)
 {
+    num_own_calls--;
     pthread_mutex_lock(&self->run->lock);
     self->run->num_calls--;
     pthread_cond_broadcast(&self->run->changed);
@@ -88,7 +93,6 @@ static void begin_close(weirpy_pipeline *self, int64_t timeout_ns)
     Py_BEGIN_ALLOW_THREADS;
     weir_pipeline_close(pipeline, wait_ns);
     Py_END_ALLOW_THREADS;
-    weirpy_drain_log();
 }
 
 /* What the recordings lost is a warning, once. 0, or -1 if the warning is an exception. */
@@ -121,7 +125,7 @@ static int close_pipeline(weirpy_pipeline *self, int64_t timeout_ns)
         timeout_ns -= weir_clock_ns() - begin_ns;
         timeout_ns = timeout_ns < 0 ? 0 : timeout_ns;
     }
-    bool is_own_thread = weirpy_run_of_thread() == self->run; /* it would wait for itself */
+    bool is_own_thread = num_own_calls > 0 || weirpy_run_of_thread() == self->run; /* it would wait for itself */
     int is_freed = weirpy_run_wait_freed(self->run, is_own_thread ? 0 : timeout_ns);
     if (is_freed > 0) {
         join_threads();
@@ -129,6 +133,18 @@ static int close_pipeline(weirpy_pipeline *self, int64_t timeout_ns)
             return -1;
     }
     return is_freed;
+}
+
+/* So that they are known after the end, too. */
+static void pull_last_failures(weirpy_pipeline *self)
+{
+    if (self->is_closing || !self->pipeline || is_of_parent(self))
+        return;
+    weir_pipeline *pipeline = weirpy_pipeline_use(self);
+    if (!pipeline || weirpy_pull_failures(self, pipeline))
+        weirpy_report_exception(); /* it is closed all the same */
+    if (pipeline)
+        weirpy_pipeline_leave(self);
 }
 
 static PyObject *pipeline_close(PyObject *object, PyObject *args)
@@ -139,7 +155,9 @@ static PyObject *pipeline_close(PyObject *object, PyObject *args)
     int64_t timeout_ns = weirpy_timeout_ns(seconds);
     if (PyErr_Occurred())
         return NULL;
+    pull_last_failures((weirpy_pipeline *)object);
     int is_freed = close_pipeline((weirpy_pipeline *)object, timeout_ns);
+    weirpy_drain_log();
     return is_freed < 0 ? NULL : PyBool_FromLong(is_freed);
 }
 
@@ -217,7 +235,7 @@ static void pipeline_finalize(PyObject *object)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     if (!has_ended && close_pipeline(self, DROPPED_NS) < 0)
-        PyErr_WriteUnraisable(NULL);
+        weirpy_report_exception();
     PyErr_Restore(type, value, traceback);
 }
 
@@ -226,8 +244,8 @@ static void pipeline_dealloc(PyObject *object)
     weirpy_pipeline *self = (weirpy_pipeline *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
+    remove_from_list(self); /* nobody may find it while it waits below */
     pipeline_finalize(object);
-    remove_from_list(self);
     if (self->run && !is_of_parent(self))
         weirpy_run_release(self->run);
     Py_XDECREF(self->failures);
@@ -251,7 +269,7 @@ PyObject *weirpy_pipelines_end(PyObject *module, PyObject *unused)
         Py_INCREF((PyObject *)self);
         remove_from_list(self);
         if (close_pipeline(self, left_ns > 0 ? left_ns : 0) < 0)
-            PyErr_WriteUnraisable(NULL);
+            weirpy_report_exception();
         Py_DECREF((PyObject *)self);
     }
     weirpy_gil_end();
@@ -336,6 +354,12 @@ static PyObject *end_call(weirpy_pipeline *self, int status, const char *what)
     return weirpy_raise(&error);
 }
 
+/* 0, which weir refuses, for what is no number of slots or threads. */
+static uint32_t as_count(Py_ssize_t number)
+{
+    return number < 0 || number > WEIR_MAX_SLOTS ? 0 : (uint32_t)number;
+}
+
 static PyObject *pipeline_stop(PyObject *object, PyObject *unused)
 {
     weirpy_pipeline *self = (weirpy_pipeline *)object;
@@ -370,15 +394,15 @@ static PyObject *pipeline_set_concurrency(PyObject *object, PyObject *args)
 {
     weirpy_pipeline *self = (weirpy_pipeline *)object;
     const char *stage;
-    unsigned concurrency;
+    Py_ssize_t concurrency;
     int rc;
-    if (!PyArg_ParseTuple(args, "sI", &stage, &concurrency))
+    if (!PyArg_ParseTuple(args, "sn", &stage, &concurrency))
         return NULL;
     weir_pipeline *pipeline = weirpy_pipeline_use(self);
     if (!pipeline)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    rc = weir_pipeline_set_concurrency(pipeline, stage, concurrency);
+    rc = weir_pipeline_set_concurrency(pipeline, stage, as_count(concurrency));
     Py_END_ALLOW_THREADS;
     return end_call(self, rc, stage);
 }
@@ -387,15 +411,15 @@ static PyObject *pipeline_set_threads(PyObject *object, PyObject *args)
 {
     weirpy_pipeline *self = (weirpy_pipeline *)object;
     const char *stage = NULL;
-    unsigned threads;
+    Py_ssize_t threads;
     int rc;
-    if (!PyArg_ParseTuple(args, "I|z", &threads, &stage))
+    if (!PyArg_ParseTuple(args, "n|z", &threads, &stage))
         return NULL;
     weir_pipeline *pipeline = weirpy_pipeline_use(self);
     if (!pipeline)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    rc = weir_pipeline_set_threads(pipeline, stage, threads);
+    rc = weir_pipeline_set_threads(pipeline, stage, as_count(threads));
     Py_END_ALLOW_THREADS;
     return end_call(self, rc, stage ? stage : "threads");
 }

@@ -1,4 +1,6 @@
 /* What a pipeline tells at one moment: accounts, a snapshot, its state, its failures. */
+#include <unistd.h>
+
 #include <string.h>
 
 #include "python/core/pipeline.h"
@@ -121,6 +123,8 @@ PyObject *weirpy_pipeline_state(PyObject *object, void *unused)
 {
     weirpy_pipeline *self = (weirpy_pipeline *)object;
     (void)unused;
+    if (self->run->process != getpid())
+        return PyUnicode_FromString("of the parent process");
     if (self->is_closing || !self->pipeline)
         return PyUnicode_FromString("closed");
     weir_pipeline *pipeline = weirpy_pipeline_use(self);

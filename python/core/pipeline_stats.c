@@ -54,6 +54,10 @@ static int read_run(weirpy_pipeline *self, reading *read, void *result)
         is_freed = self->run->is_freed;
         pthread_mutex_unlock(&self->run->lock);
     }
+    if (self->is_closing && !is_freed) {
+        PyErr_SetString(PyExc_ValueError, "a function of the pipeline still runs: its recording is not complete yet");
+        return -1;
+    }
     if (!is_freed && !weirpy_pipeline_use(self))
         return -1;
     Py_BEGIN_ALLOW_THREADS;

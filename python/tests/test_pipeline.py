@@ -824,3 +824,121 @@ def test_the_core_names_what_is_wrong():
                                   ([(source[0], {"speed": 1})], {}, "speed"), ([source], 5, "pipeline")):
         with pytest.raises(TypeError, match=text):
             _core.Pipeline(stages, None, options)
+
+
+# ---- handlers, finalizers, texts
+
+
+def test_a_dropped_run_and_the_end_of_the_interpreter_meet():
+    """The object waits for its function while the interpreter ends."""
+    done = run_python("""
+        import threading, time, weir
+        reached, dropping = threading.Event(), threading.Event()
+        def busy(x):
+            reached.set()
+            time.sleep(0.5)
+            return x
+        def drop():
+            run = weir.Pipeline().add_source(range(3)).pipe(busy).build()
+            reached.wait()
+            dropping.set()
+            del run
+            time.sleep(5)
+        threading.Thread(target=drop, daemon=True).start()
+        dropping.wait()
+        time.sleep(0.03)
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_signal_handler_may_close_the_run_that_is_waited_for():
+    done = run_python("""
+        import signal, time, weir
+        def slow(x):
+            time.sleep(0.4)
+            return x
+        run = weir.Pipeline().add_source(range(100)).pipe(slow).build()
+        signal.signal(signal.SIGALRM, lambda *_: print("closed", run.close(), flush=True))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            list(run)
+        except weir.Error as error:
+            print(error.status)
+    """, timeout=30)
+    assert done.stdout.split() == ["closed", "False", "ESTOPPED"], done.stderr
+
+
+def test_failures_are_known_after_the_end():
+    with chain(range(4), fail_at(2)) as run:
+        assert list(run) == [0, 1, 3]
+    assert [type(error.__cause__) for error in run.failures] == [KeyError]
+
+
+def test_a_long_message_is_cut_at_a_character():
+    def fail(x):
+        raise ValueError("é" * 400)
+
+    with chain([1, 2], fail_at(1), fail, max_failures=5) as run:
+        with pytest.raises(weir.Error):
+            list(run)
+        assert any("éééé" in str(error) for error in run.failures)
+
+
+def test_an_async_generator_may_skip():
+    async def both(x):
+        yield x
+        yield weir.SKIP
+        yield x + 100
+
+    with chain(range(2), both) as run:
+        assert sorted(run) == [0, 1, 100, 101]
+
+
+def test_a_generator_that_yields_nothing_can_be_stopped():
+    reached = threading.Event()
+
+    def idle(x):
+        while True:
+            reached.set()
+            time.sleep(0.005)
+            yield None
+
+    run = chain([1], idle)
+    reached.wait()
+    assert run.close(10)
+
+
+def test_a_failure_that_was_raised_from_another_keeps_no_objects():
+    class Picture:
+        pass
+
+    alive = []
+
+    def load(x):
+        picture = Picture()
+        alive.append(weakref.ref(picture))
+        raise OSError("broken")
+
+    def fail(x):
+        try:
+            load(x)
+        except OSError as error:
+            raise ValueError("no picture") from error
+
+    with chain(range(3), fail) as run:
+        with pytest.raises(weir.Error):
+            list(run)
+        assert len(run.failures) == 3
+    gc.collect()
+    assert [reference() for reference in alive] == [None, None, None]
+
+
+def test_names_and_numbers_that_do_not_fit():
+    long = eval("lambda x: x")
+    long.__name__ = "f" * 100
+    with chain([1], long) as run:
+        assert list(run) == [1]
+        with pytest.raises(weir.Error):
+            run.set_concurrency("f" * 64, 2**32 + 3)
+    with pytest.raises(ValueError, match="zero character"):
+        weir.Pipeline().add_source([1]).pipe(double, name="a\0b").build()

@@ -130,7 +130,8 @@ def test_bytes_are_found_in_nested_batches():
     assert nbytes(Tensor()) == 100
     assert nbytes({"a": [Sized(1), (Sized(2), b"1234")], "b": {"c": "12345"}}) == 12
     assert nbytes([shared, shared]) == 10
-    assert nbytes([1, None, object()]) == 0
+    assert nbytes([None, object(), 1]) == 0
+    assert nbytes([1, 2.0]) == 16
     cycle = [Sized(3)]
     cycle.append(cycle)
     assert nbytes(cycle) == 3
@@ -220,3 +221,36 @@ def test_times_are_spans_of_the_process():
     before = sum(r["count"] for r in weir.spans() if r["name"] == "loop/step")
     run(weir.watch([1, 2, 3]))
     assert weir.spans()["loop/step"]["count"] == before + 3
+
+
+def test_keeping_batches_is_not_waiting():
+    """Of lists of numbers, whose size costs time."""
+    batches = [[[float(i)] * 2048 for i in range(64)] for _ in range(12)]
+    loop = weir.watch(batches, keep=4)
+    for _ in loop:
+        end = time.perf_counter() + 0.005
+        while time.perf_counter() < end:
+            pass
+    assert loop.result["share"] < 0.5
+
+
+def test_the_start_of_the_loader_is_in_the_first_wait():
+    class Slow:
+        def __iter__(self):
+            time.sleep(0.05)
+            return iter(range(5))
+
+    loop = weir.watch(Slow())
+    assert list(loop) == list(range(5))
+    assert loop.result["start"] >= 0.05
+
+
+def test_a_replay_that_is_left_ends_its_step():
+    loop = weir.watch(range(3), keep=2)
+    list(loop)
+    for number, _ in enumerate(loop.replay(100)):
+        if number == 30:
+            break
+    time.sleep(0.2)
+    list(loop)
+    assert loop.result["gain"] is None or loop.result["step"] < 0.1

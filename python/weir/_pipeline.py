@@ -10,6 +10,7 @@ from weir import _core, _options
 from weir._errors import Stopped
 
 SKIP = _core.SKIP
+_END = object()  # of an async generator
 
 # What an exception waits for a callable that still runs: Ctrl-C must not wait for it.
 _LEAVE_SECONDS = 0.05
@@ -176,6 +177,7 @@ class Run:
 
     def close(self, timeout=None):
         """Stops and frees it. True = all is freed; False = a function still runs after so many seconds: it ends by itself."""
+        self._core.stop()  # first: calls that are cancelled are no failures then
         if self._loop:
             self._loop.close()
         return self._core.close(timeout)
@@ -286,7 +288,7 @@ def _name(op):
     if isinstance(op, functools.partial):
         op = op.func
     name = getattr(op, "__name__", None) or type(op).__name__
-    return re.sub(r"[^A-Za-z0-9_.-]+", "", name) or "call"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "", name)[:64] or "call"
 
 
 def _max_failures(value):
@@ -328,10 +330,10 @@ class _Loop:
             return calls.begin(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
         async def advance(generator):
-            return await anext(generator, SKIP)
+            return await anext(generator, _END)
 
         def values(generator):
-            while (value := wait(advance(generator))) is not SKIP:
+            while (value := wait(advance(generator))) is not _END:
                 yield value
 
         async def settle(result):
@@ -360,9 +362,8 @@ class _Loop:
     def _tell(self, function):
         if self._loop is None:
             return
-        self._calls.end()
         try:
-            self._loop.call_soon_threadsafe(function, self._asyncio, self._loop)
+            self._loop.call_soon_threadsafe(_end_calls, self._calls, function, self._asyncio, self._loop)
         except RuntimeError:
             pass  # it is closed
 
@@ -394,6 +395,12 @@ def _run_loop(loop):
         loop.run_forever()
     finally:
         loop.close()
+
+
+def _end_calls(calls, function, asyncio, loop):
+    """On the loop's thread: a finalizer must not wait for the lock."""
+    calls.end()
+    function(asyncio, loop)
 
 
 def _cancel_tasks(asyncio, loop):

@@ -53,7 +53,7 @@ class Stats:
         if len(kept) == len(self._columns):
             return
         names = ", ".join(map(_quoted, kept))
-        self._sql = f"SELECT {names} FROM ({self._sql})" if not self._sql.lstrip().startswith(",") else self._sql
+        self._sql = f"SELECT {names} FROM ({self._sql.rstrip().rstrip(';')}\n)" if not self._sql.lstrip().startswith(",") else self._sql
         self._columns = self._open().columns()
 
     @property
