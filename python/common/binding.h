@@ -35,8 +35,8 @@ typedef enum weirpy_kind {
     WEIRPY_SIZE,
     WEIRPY_DOUBLE,
     WEIRPY_DOUBLES, /* `count` of them */
-    WEIRPY_TEXT,    /* a const char *, which lives as long as the Python object does */
-    WEIRPY_WORD,    /* an enum, by its word */
+    WEIRPY_TEXT, /* a const char *, which lives as long as the Python object does: a str, or bytes of any encoding */
+    WEIRPY_WORD, /* an enum, by its word */
 } weirpy_kind;
 
 /* The words of an enum, in the order of its values from 0; ends with NULL. */

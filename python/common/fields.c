@@ -98,7 +98,12 @@ static int set_doubles(double *at, uint32_t count, PyObject *value)
 static int set_text(const char **at, PyObject *value)
 {
     Py_ssize_t length = 0;
-    const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+    char *bytes = NULL;
+    const char *text = NULL;
+    if (!PyBytes_Check(value))
+        text = PyUnicode_AsUTF8AndSize(value, &length);
+    else if (PyBytes_AsStringAndSize(value, &bytes, &length) == 0)
+        text = bytes;
     if (!text)
         return -1;
     if (strlen(text) != (size_t)length) {
@@ -144,6 +149,10 @@ static void name_field(const weirpy_field *field, const char *what)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    if (type != PyExc_TypeError && type != PyExc_ValueError && type != PyExc_OverflowError) {
+        PyErr_Restore(type, value, traceback); /* its text is not all that it has */
+        return;
+    }
     PyErr_Format(type, "%s: %s: %S", what, field->name, value ? value : Py_None);
     Py_XDECREF(type);
     Py_XDECREF(value);

@@ -199,6 +199,10 @@ PyObject *weirpy_dlpack(const weirpy_view *of, PyObject *args, PyObject *named)
         (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &number)) ||
         (version != Py_None && !PyArg_ParseTuple(version, "ii", &major, &minor)))
         return NULL;
+    if (of->column && major < DL_MAJOR_VERSION) {
+        PyErr_SetString(PyExc_BufferError, "a column of yours needs DLPack 1.0: numpy.asarray() takes it");
+        return NULL;
+    }
     if (copy == Py_True) {
         PyErr_SetString(PyExc_BufferError, "weir makes no copies: copy the array that the consumer makes");
         return NULL;
@@ -309,6 +313,22 @@ static Py_ssize_t array_length(PyObject *object)
 /* Also iteration: of the list's elements. */
 static PyObject *array_item(PyObject *object, Py_ssize_t at)
 {
+    const weirpy_view *whole = view_of(object);
+    PyObject *shape = array_shape(object, NULL);
+    Py_ssize_t num_dims = shape ? PyTuple_Size(shape) : 0;
+    Py_ssize_t length = num_dims ? PyLong_AsSsize_t(PyTuple_GetItem(shape, 0)) : 0;
+    Py_XDECREF(shape);
+    if (!shape)
+        return NULL;
+    if (at < 0 || at >= length) {
+        PyErr_Format(PyExc_IndexError, "there are %zd of them, from 0", length);
+        return NULL;
+    }
+    if (num_dims > 1 && whole->index == WEIRPY_WHOLE) {
+        weirpy_view one = *whole;
+        one.index = at;
+        return weirpy_array_new(((array_object *)object)->owner, &one);
+    }
     PyObject *view = PyMemoryView_FromObject(object), *key = PyLong_FromSsize_t(at);
     PyObject *value = view && key ? PyObject_GetItem(view, key) : NULL;
     Py_XDECREF(key);

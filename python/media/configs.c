@@ -108,7 +108,10 @@ static int64_t *read_numbers(PyObject *sequence, size_t *num_numbers)
     if (list && !numbers)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; numbers && i < length && !PyErr_Occurred(); i++) {
-        PyObject *number = PyNumber_Index(PyList_GetItem(list, i));
+        PyObject *value = PyList_GetItem(list, i);
+        if (PyBool_Check(value))
+            PyErr_SetString(PyExc_TypeError, "a mask of True and False chooses no frames: give their numbers");
+        PyObject *number = PyErr_Occurred() ? NULL : PyNumber_Index(value);
         numbers[i] = number ? PyLong_AsLongLong(number) : 0;
         Py_XDECREF(number);
     }

@@ -1,8 +1,11 @@
 /*
  * weir._media.Reader: a weir_video_reader, for weir/_video.py.
  *
- * Calls give up the GIL; so two threads could be in one reader. Each call takes the reader's lock first, also without the GIL.
+ * Calls give up the GIL; so two threads could be in one reader. Each call takes the reader's lock first, also without the GIL. A call
+ * runs Python code, of signal handlers and file objects, which may use the reader again: that is refused, as it would wait for
+ * itself.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "python/media/media.h"
@@ -14,8 +17,9 @@ typedef struct reader_object {
     weirpy_video video;
     PyObject *options; /* what the video config points to */
     PyThread_type_lock lock;
-    weir_item named;  /* nothing but the label, for messages: a URL is without its secrets */
-    int64_t asked_ns; /* for is_interrupted */
+    atomic_ulong owner; /* the thread that has the lock; 0 = none */
+    weir_item named;    /* nothing but the label, for messages: a URL is without its secrets */
+    int64_t asked_ns;   /* for is_interrupted */
 } reader_object;
 
 static PyTypeObject *reader_type;
@@ -103,32 +107,63 @@ static void reader_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* Waits for the calls of other threads. False: it is closed, an exception is raised, and nothing is locked. */
-static bool lock_reader(reader_object *self)
+/* At the end of the interpreter, the thread that has the lock may have ended. */
+static bool may_wait_on(void)
 {
-    Py_BEGIN_ALLOW_THREADS;
-    PyThread_acquire_lock(self->lock, WAIT_LOCK);
-    Py_END_ALLOW_THREADS;
-    if (self->reader)
-        return true;
-    PyThread_release_lock(self->lock);
-    PyErr_SetString(PyExc_ValueError, "the video is closed");
-    return false;
+    PyGILState_STATE state;
+    if (!weirpy_core_table->gil_take(&state)) {
+        PyErr_SetString(PyExc_RuntimeError, "the interpreter ends");
+        return false;
+    }
+    weirpy_core_table->gil_give(state);
+    return true;
+}
+
+/* Waits for the calls of other threads; Ctrl-C ends that. False with an exception raised. */
+static bool take_lock(reader_object *self)
+{
+    enum { SLICE_US = 20000 };
+    PyLockStatus status = PyThread_acquire_lock(self->lock, NOWAIT_LOCK) ? PY_LOCK_ACQUIRED : PY_LOCK_FAILURE;
+    if (status != PY_LOCK_ACQUIRED && atomic_load(&self->owner) == PyThread_get_thread_ident()) {
+        PyErr_SetString(PyExc_RuntimeError, "this thread is inside a call of this video already");
+        return false;
+    }
+    while (status != PY_LOCK_ACQUIRED) {
+        if (PyErr_CheckSignals() || !may_wait_on())
+            return false;
+        Py_BEGIN_ALLOW_THREADS;
+        status = PyThread_acquire_lock_timed(self->lock, SLICE_US, 0);
+        Py_END_ALLOW_THREADS;
+    }
+    atomic_store(&self->owner, PyThread_get_thread_ident());
+    return true;
 }
 
 static void unlock_reader(reader_object *self)
 {
+    atomic_store(&self->owner, 0);
     PyThread_release_lock(self->lock);
     weirpy_core_table->drain_log();
+}
+
+/* False: it is closed, or waiting was ended; an exception is raised, and nothing is locked. */
+static bool lock_reader(reader_object *self)
+{
+    if (!take_lock(self))
+        return false;
+    if (self->reader)
+        return true;
+    unlock_reader(self);
+    PyErr_SetString(PyExc_ValueError, "the video is closed");
+    return false;
 }
 
 static PyObject *reader_close(PyObject *object, PyObject *unused)
 {
     reader_object *self = (reader_object *)object;
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS;
-    PyThread_acquire_lock(self->lock, WAIT_LOCK);
-    Py_END_ALLOW_THREADS;
+    if (!take_lock(self))
+        return NULL;
     close_reader(self);
     unlock_reader(self);
     Py_RETURN_NONE;
@@ -232,9 +267,11 @@ static PyObject *frames_object(reader_object *self, weir_frames *frames, weir_er
         release_frames(frames);
         return raise_error(self, error);
     }
+    if (self->named.label)
+        weir_item_copy_label(&item, &self->named);
     PyObject *object = weirpy_wrap_frames(&item);
     if (!object)
-        release_frames(frames);
+        weir_item_release(&item);
     return object;
 }
 

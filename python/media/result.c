@@ -38,7 +38,7 @@ static const weir_collated *batch_of(PyObject *object)
 const weir_item *weirpy_result_item(PyObject *object)
 {
     bool is_result = Py_TYPE(object) == frames_type || Py_TYPE(object) == batch_type;
-    return is_result ? item_of(object) : NULL;
+    return is_result && !((result_object *)object)->is_empty ? item_of(object) : NULL;
 }
 
 static PyObject *new_result(PyTypeObject *type, weir_item *item)

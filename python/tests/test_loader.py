@@ -671,3 +671,24 @@ def test_a_loader_is_a_source_of_a_pipeline_of_functions(index):
             results = list(built)
     assert [number for ids, _ in results for number in ids] == expected
     assert all(batch.frames.shape == (4, 2, 16, 16, 3) for _, batch in results)
+
+
+def test_classes_keep_the_condition_of_the_index(folder):
+    index = weir.Index.build(folder).select(where="duration < 2")
+    assert sorted(set(index.classes)) == ["dance", "sing"]
+    loader = weir.Loader(index, frames=2, size=16, classes=["sing"])
+    assert len(loader.index) == sum("sing" in row["path"] for row in index.rows())
+
+
+def test_an_epoch_that_failed_at_its_first_batch_is_over(folder, tmp_path):
+    import shutil
+
+    shutil.copytree(folder, tmp_path / "videos")
+    with weir.Loader(tmp_path / "videos", frames=2, size=16, shuffle=False, on_error="raise", batch_size=1) as loader:
+        first = tmp_path / "videos/dance/0.mp4"
+        data = first.read_bytes()
+        first.write_bytes(b"x" * len(data))
+        with pytest.raises(weir.Error):
+            list(loader)
+        shutil.copy2(f"{folder}/dance/0.mp4", first)
+        assert len(list(loader)) == 8

@@ -169,3 +169,10 @@ def test_ctrl_c_ends_it(paths):
         _, errors = child.communicate(timeout=20)
     assert "KeyboardInterrupt" in errors
     assert child.returncode == -signal.SIGINT or child.returncode == 130 or child.returncode == 1
+
+
+def test_one_video_is_no_list_of_videos(clip):
+    with pytest.raises(TypeError, match="a list of videos"):
+        weir.decode_many(clip)
+    with pytest.raises(ValueError, match="origin"):
+        weir.decode_many([clip], origin="stream")

@@ -311,3 +311,124 @@ def test_videos_that_are_opened_again_and_again_take_no_more_memory(clip):
     use(100)
     # one leaked video would be 200 pictures of 36 kB
     assert resident() - before < 4 << 20
+
+
+def test_a_handler_cannot_use_the_video_inside_its_own_call(tmp_path):
+    """It would wait for itself; it is told."""
+    long = make_clip(tmp_path / "long.mp4", seconds=20, size="320x240")
+    script = f"""
+import signal, weir
+video = weir.Video({long!r})
+def handle(*_):
+    try:
+        video.close()
+    except RuntimeError as error:
+        print(error, flush=True)
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+print(video[:].shape[0])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "this thread is inside a call of this video already\n600\n", done.stderr
+
+
+def test_ctrl_c_ends_waiting_for_another_thread(tmp_path):
+    long = make_clip(tmp_path / "long.mp4", seconds=20, size="320x240")
+    script = f"""
+import threading, time, weir
+video = weir.Video({long!r})
+is_begun = threading.Event()
+def decode():
+    is_begun.set()
+    for _ in range(100):
+        video[:]
+threading.Thread(target=decode, daemon=True).start()
+is_begun.wait()
+try:
+    print("ready", flush=True)
+    while True:
+        video[5]
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    import os
+    os._exit(0)
+"""
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=30)[0] == "interrupted\n"
+
+
+def test_a_thread_that_decodes_at_the_end_holds_nothing_up(tmp_path):
+    long = make_clip(tmp_path / "long.mp4", seconds=20, size="320x240")
+    script = f"""
+import threading, weir
+video = weir.Video({long!r})
+is_begun = threading.Event()
+def decode():
+    while True:
+        is_begun.set()
+        video[:]
+threading.Thread(target=decode, daemon=True).start()
+is_begun.wait()
+class Last:
+    def __del__(self):
+        try:
+            video.close()
+        except BaseException:
+            pass
+keep = Last()
+"""
+    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0
+
+
+def test_iterations_of_several_threads_do_not_disturb_each_other(video, all_frames):
+    wrong = []
+
+    def iterate():
+        for number, frame in enumerate(video):
+            if not (np.asarray(frame) == all_frames[number]).all():
+                wrong.append(number)
+
+    def ask():
+        for number in range(60):
+            if not (np.asarray(video[number]) == all_frames[number]).all():
+                wrong.append(number)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=target) for target in (iterate, iterate, ask)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
+
+
+def test_numbers_of_numpy_are_numbers(video, all_frames, clip):
+    assert (np.asarray(video.at(np.float32(0.5))) == all_frames[15]).all()
+    assert (np.asarray(video.at(np.int64(1))) == all_frames[30]).all()
+    assert video.at(np.array([0.5, 1])).shape[0] == 2
+    assert weir.Video(clip, size=np.int64(48))[0].shape == (48, 64, 3)
+    with pytest.raises(TypeError, match="mask"):
+        video[np.array([False, True])]
+
+
+def test_windows_are_not_taken_for_the_whole(video):
+    assert len(video.between(2.5, float("inf"))) == 15
+    for start, stop in ((0, 1e-10), (1, 1), (2, 1), (-1, 1)):
+        with pytest.raises(ValueError):
+            video.between(start, stop)
+
+
+def test_elements_of_arrays(video, clip):
+    frames = video[0:8]
+    assert frames.times_ns[-1] == frames.times_ns[7]
+    for at in (-9, 8):
+        with pytest.raises(IndexError):
+            frames.times_ns[at]
+    assert video.clips(2, frames=4)[1].shape == (4, 96, 128, 3)
+    assert frames.name == clip

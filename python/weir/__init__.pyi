@@ -241,6 +241,7 @@ class Broken(NamedTuple):
     status: str
 
 class Index:
+    progress: dict[str, int]
     def __init__(
         self,
         path: _Path,

@@ -32,7 +32,7 @@ class Index:
     """
 
     def __init__(self, path, *, where=None, classes=None, root=None, ignore_mtime=False, paths=None):
-        options = {"where": where, "classes": classes, "root": None if root is None else os.fspath(root),
+        options = {"where": where, "classes": classes, "root": None if root is None else os.fsencode(root),
                    "ignore_mtime": ignore_mtime, "paths": paths}
         self._open(path, {name: value for name, value in options.items() if value is not None})
         self.progress = None
@@ -57,7 +57,7 @@ class Index:
         if isinstance(source, str):
             if labels is not None:
                 raise ValueError("the labels of a folder are the names of its subfolders: labels are for a list")
-            fields["root"], rows = source, {}
+            fields["root"], rows = os.fsencode(source), {}
         else:
             rows = _read_rows(source, labels)
             if not rows["paths"]:
@@ -123,7 +123,8 @@ class Index:
         return self._origin if isinstance(self._origin, (str, bytes, os.PathLike)) else None
 
     def rows(self, where=None):
-        """All that the index knows of each clip: a list of dicts. where: a further condition."""
+        """All that the index knows of each file, also of broken ones and of other classes: a list of dicts. where: a further
+        condition. The order is not that of batch.ids."""
         conditions = [f"({condition})" for condition in (self._options.get("where"), where) if condition]
         return self._dataset.ask("clips", " AND ".join(conditions) or None)
 
@@ -132,7 +133,8 @@ class Index:
         return self._dataset.ask("summary", self._options.get("where"))[0]
 
     def select(self, where=None, classes=None):
-        """The same index with another condition, or other classes."""
+        """The same index with another condition, or other classes. Labels are numbered anew, by the classes that are left: give
+        classes=index.classes to keep the numbers."""
         other = type(self).__new__(type(self))
         options = {name: value for name, value in self._options.items() if name not in ("where", "classes")}
         options.update({name: value for name, value in (("where", where), ("classes", classes)) if value is not None})
@@ -269,8 +271,13 @@ def _as_row(row):
 def _read_parts(rows):
     if not any(row.get(name) is not None for row in rows for name in _PART):
         return None
-    return [(_seconds(row, "start"), _seconds(row, "end"), int(row.get("start_frame") or 0), int(row.get("end_frame") or 0))
+    return [(_seconds(row, "start"), _seconds(row, "end"), _frame(row, "start_frame"), _frame(row, "end_frame"))
             for row in rows]
+
+
+def _frame(row, name):
+    value = row.get(name)
+    return 0 if value is None or value == "" else _options.whole(value, name)
 
 
 def _seconds(row, name):

@@ -180,6 +180,7 @@ class Loader:
         try:
             batch = pipeline.next()
         except Error:
+            self._is_inside = True  # this epoch is over: the next loop builds anew
             failures = pipeline.failures() if self._run["on_error"] == "raise" else ()
             if failures:
                 raise failures[0] from None  # with the number of the clip
@@ -403,7 +404,11 @@ def _find_index(source, where, classes, labels, glob, tar, progress):
             raise ValueError(f"{name} is for building an index, and this one is built already")
     if not isinstance(source, Index):
         return Index(source, where=where, classes=classes)
-    return source if where is None and classes is None else source.select(where=where, classes=classes)
+    if where is None and classes is None:
+        return source
+    kept = source._options
+    return source.select(where=kept.get("where") if where is None else where,
+                         classes=kept.get("classes") if classes is None else classes)
 
 
 def _video_options(frames, stride, start, clips, short, size, layout, seed, keep_open, options):
@@ -428,7 +433,7 @@ def _flip(flip):
 
 
 def _normalise(dtype, mean, std):
-    given = {name: [value] * 3 if isinstance(value, (int, float)) else value
+    given = {name: [value] * 3 if not hasattr(value, "__len__") else value
              for name, value in (("mean", mean), ("std", std)) if value is not None}
     if given and dtype in ("uint8", "uint16"):
         raise ValueError(f"{next(iter(given))} is for dtype \"float16\", \"bfloat16\" or \"float32\", not {dtype!r}")
@@ -437,7 +442,7 @@ def _normalise(dtype, mean, std):
 
 def _crop(crop, crop_size, size):
     if crop == "default":
-        crop = "center" if crop_size is not None or isinstance(size, int) else None
+        crop = "center" if crop_size is not None or hasattr(size, "__index__") else None
     if crop is None:
         if crop_size is not None:
             raise ValueError("crop_size is given, but crop is None")

@@ -29,6 +29,8 @@ def decode_many(sources, frames=None, size=None, *, fps=None, every=None, indice
     """
     if on_error not in ("return", "raise"):
         raise ValueError(f"on_error is {on_error!r}; it can be one of: 'return', 'raise'")
+    if isinstance(sources, (str, bytes, bytearray, os.PathLike)):
+        raise TypeError("sources is a list of videos: for one, write [source]")
     sources = [_read(source) for source in sources]
     config = _options.video(size=size, **options)
     config["sampling"] = _options.sampling(

@@ -17,8 +17,8 @@ def picture(size=None, resize=None, pixel=None, layout=None, scaler=None, filter
     if size is not None:
         if fields:
             raise ValueError("give either size, or width, height, longest or shortest")
-        if isinstance(size, int):
-            fields["shortest"] = size
+        if hasattr(size, "__index__"):
+            fields["shortest"] = whole(size, "size", 1)
         else:
             fields["height"], fields["width"] = size
     fields.update(resize=resize, pixel=pixel, layout=layout, scaler=scaler, filter=filter, no_autorotate=not autorotate)
@@ -85,9 +85,11 @@ def at(times, *, tolerance=None, match=None, outside=None, origin=None):
 
 def window(start, stop, origin=None):
     """The frames with start <= time < stop, in seconds."""
-    if not 0 <= start < stop and origin != "stream":
+    start_ns, end_ns = ns(start), 0 if stop == float("inf") else ns(stop)  # 0 = the end of the video
+    is_empty = stop != float("inf") and (end_ns <= start_ns or end_ns == 0)
+    if is_empty or (start < 0 and origin != "stream"):
         raise ValueError(f"between {start} and {stop} s there is no time of a video")
-    return {"start_ns": ns(start), "end_ns": ns(stop), "origin": origin}
+    return {"start_ns": start_ns, "end_ns": end_ns, "origin": origin}
 
 
 def clips(count, *, frames, stride=1, start="random", short="last"):
@@ -108,6 +110,8 @@ def sampling(frames=None, *, fps=None, every=None, indices=None, times=None, key
     """One way to choose frames, by the words of weir.Video; by default `frames` frames, spread evenly."""
     if clips is None and (stride is not None or start is not None or short is not None):
         raise ValueError("stride, start and short are of clips: give clips=, too")
+    if times is None and between is None and origin is not None:
+        raise ValueError("origin is of times and between: give one of them, too")
     if times is None and (tolerance is not None or match is not None or outside is not None):
         raise ValueError("tolerance, match and outside are of times: give times=, too")
     ways = {"fps": fps, "every": every, "indices": indices, "times": times, "keyframes": keyframes or None, "clips": clips}

@@ -1,6 +1,7 @@
 """weir.Video: the frames of one video, without a pipeline."""
 
 import operator
+import threading
 
 from weir import _media, _options
 
@@ -25,15 +26,17 @@ class Video:
         self._info = self._reader.info()
         self._times = None
         self._turn = 0  # counts requests: an iteration that was interrupted begins anew
+        self._lock = threading.RLock()  # of requests with what they set before and read afterwards
 
     # ---- facts
 
     def _exact(self):
-        if not self._info["exact"]:
-            self._turn += 1
-            self._reader.scan()
-            self._info = self._reader.info()
-        return self._info
+        with self._lock:
+            if not self._info["exact"]:
+                self._turn += 1
+                self._reader.scan()
+                self._info = self._reader.info()
+            return self._info
 
     def __len__(self):
         """The number of frames, counted."""
@@ -79,11 +82,12 @@ class Video:
         return dict(self._info)
 
     def _all_times(self):
-        if self._times is None:
-            self._turn += 1
-            self._times = self._reader.times()
-            self._info = self._reader.info()
-        return self._times
+        with self._lock:
+            if self._times is None:
+                self._turn += 1
+                self._times = self._reader.times()
+                self._info = self._reader.info()
+            return self._times
 
     @property
     def times(self):
@@ -98,8 +102,9 @@ class Video:
     # ---- frames
 
     def _request(self, sampling, picture=None):
-        self._turn += 1
-        return self._reader.frames(sampling, picture)
+        with self._lock:
+            self._turn += 1
+            return self._reader.frames(sampling, picture)
 
     def _numbered(self, numbers):
         return self._request({"indices": numbers}) if numbers else self._request({"indices": [0]})._none()
@@ -123,7 +128,8 @@ class Video:
         tolerance: the nearest frame, and an error if it is further away. match: "shown" (default), "nearest" or "exact".
         outside: of the video, "near" (default: up to one frame's duration), "clamp" or "fail". origin: "first" or "stream".
         """
-        is_one = isinstance(times, (int, float))
+        times = times.tolist() if hasattr(times, "tolist") else times
+        is_one = not hasattr(times, "__iter__")
         wanted = [times] if is_one else _options.as_list(times)
         if not wanted:
             return self._numbered([])
@@ -147,20 +153,22 @@ class Video:
         Random ones follow from the seed of the Video, the epoch and the number. short: what a clip is filled with if the video
         is too short: "last" or "loop" frame, or "fail".
         """
-        self._reader.set_number(epoch, number)
-        return self._request(_options.clips(count, frames=frames, stride=stride, start=start, short=short))
+        with self._lock:
+            self._reader.set_number(epoch, number)
+            return self._request(_options.clips(count, frames=frames, stride=stride, start=start, short=short))
 
     def __iter__(self):
         """Each frame, one after the other, in constant memory. Other requests may come in between."""
         number, turn = 0, None
         while True:
-            if turn != self._turn:
-                self._turn += 1
-                turn = self._turn
-                if number and number == len(self):
-                    return
-                self._reader.begin({"what": "all", "start_frame": number})
-            frames = self._reader.next()
+            with self._lock:
+                if turn != self._turn:
+                    if number and number == len(self):
+                        return
+                    self._turn += 1
+                    turn = self._turn
+                    self._reader.begin({"what": "all", "start_frame": number})
+                frames = self._reader.next()
             if frames is None:
                 return
             number += 1
