@@ -167,15 +167,15 @@ static void expect_random_windows(const char *name, weir_video_reader *reader, c
 }
 
 #ifdef SANITIZED /* which repeats what the other build checks */
-enum { NUM_WINDOWS = 3 };
+enum { NUM_WINDOWS = 3, EVERY_CLIP = 2 };
 #else
-enum { NUM_WINDOWS = 8 };
+enum { NUM_WINDOWS = 8, EVERY_CLIP = 1 };
 #endif
 
 TEST_CASE(random_windows_are_parts_of_the_whole_sound)
 {
     const weir_audio_config config = { 0 };
-    for (size_t i = 0; i < LENGTH(clips); i++) {
+    for (size_t i = 0; i < LENGTH(clips); i += EVERY_CLIP) {
         const char *path = make_clip(i);
         if (!path)
             continue;
@@ -269,7 +269,7 @@ static float *ffmpeg_samples(const char *path, size_t *num_floats)
 TEST_CASE(the_window_of_all_time_is_the_sound_that_ffmpeg_decodes)
 {
     const weir_audio_config config = { 0 };
-    for (size_t i = 0; i < LENGTH(clips); i++) {
+    for (size_t i = 0; i < LENGTH(clips); i += EVERY_CLIP) {
         const char *path = make_clip(i);
         size_t num_floats;
         if (!path)
@@ -309,7 +309,7 @@ TEST_CASE(the_window_of_all_time_is_the_sound_of_the_stage)
 
 static const char *named_clip(const char *name)
 {
-    for (size_t i = 0; i < LENGTH(clips); i++) {
+    for (size_t i = 0; i < LENGTH(clips); i += EVERY_CLIP) {
         if (strcmp(clips[i].name, name) == 0)
             return make_clip(i);
     }

@@ -1,8 +1,12 @@
 """What the tests share: small clips, made by the ffmpeg program."""
 
+import signal
 import subprocess
 
 import pytest
+
+# Shells start background jobs with SIGINT ignored, and what these start inherits that: then there is no Ctrl-C to test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def make_clip(path, *, seconds=3, rate=30, size="128x96", gop=30, pattern="testsrc2", codec="libx264", more=()):
