@@ -38,17 +38,19 @@ def pyav(data, count, size):
     with av.open(io.BytesIO(data)) as container:
         stream = container.streams.video[0]
         stream.thread_type = "NONE"
-        times = sorted(packet.pts for packet in container.demux(stream) if packet.size)
-        wanted = [times[i] for i in positions(len(times), count)]
-        last = None
-        for at in wanted:
-            if last is None or at > last:
+        packets = [packet for packet in container.demux(stream) if packet.size]
+        times = sorted(packet.pts for packet in packets)
+        keys = sorted(packet.pts for packet in packets if packet.is_keyframe)
+        frames, shown, group = None, None, None
+        for at in (times[i] for i in positions(len(times), count)):
+            key = max((time for time in keys if time <= at), default=None)
+            if frames is None or key != group:  # else the frames of this group are decoded on
                 container.seek(at, stream=stream)
-            for frame in container.decode(stream):
-                if frame.pts >= at:
-                    break
-            width, height = scaled(frame.width, frame.height, size)
-            arrays.append(frame.reformat(width, height, "rgb24", interpolation="BICUBIC", threads=1).to_ndarray())
+                frames, shown, group = container.decode(stream), None, key
+            while shown is None or shown.pts < at:
+                shown = next(frames)
+            width, height = scaled(shown.width, shown.height, size)
+            arrays.append(shown.reformat(width, height, "rgb24", interpolation="BICUBIC", threads=1).to_ndarray())
     return arrays
 
 
