@@ -391,8 +391,8 @@ static bool is_setting_of(const char *path, size_t setting_number)
     return setting_number < BY_LIST || strstr(path, ".mp4") || strstr(path, ".mov");
 }
 
-/* Decoders take most of the time: each check reads a clip in so many of the ways, others for each check and clip. Builds with
-   sanitizers, and with clang, repeat what gcc's build checks. */
+/* In how many of the ways each check reads a clip; which ones, changes with the check and the clip. Decoding takes most of the
+   time, and builds with sanitizers, or by clang, repeat what gcc's build checks. */
 #if defined SANITIZED || defined __clang__
 enum { WAYS_OF_MADE = 2, WAYS_OF_REAL = 1 };
 #else

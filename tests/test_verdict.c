@@ -846,12 +846,17 @@ TEST_CASE(advice_fits_the_program_that_recorded)
         weir_verdict *v = verdict_on(path, NULL);
         assert_string_equal(v->advice[0].options, commands[i][1]);
         assert_true(*v->advice[0].code && !strstr(v->missing, "weir record") == (i > 0));
+        assert_true(!strstr(v->missing, "explain(live=True)") == !strstr(commands[i][0], "python"));
         weir_verdict_free(v);
     }
     const char *path = record_case(case_of("a slow consumer"));
     execute(path, "UPDATE run SET command = 'weir record videos --headspace 1s'");
     weir_verdict *v = verdict_on(path, NULL);
     assert_string_equal(v->advice[0].change, "loading needs no change; only a faster training step would help");
+    weir_verdict_free(v);
+    execute(path, "UPDATE run SET command = '/usr/bin/python3.11 train.py'");
+    v = verdict_on(path, NULL);
+    assert_string_equal(v->advice[0].change, "several threads that iterate over the pipeline");
     weir_verdict_free(v);
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/clock.h>
 #include <weir/engine.h>
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
@@ -22,6 +23,14 @@ PyObject *weirpy_exception(const weir_error *error);
 
 /* Raises it. If an exception is already set, such as KeyboardInterrupt, that one stays. Returns NULL. */
 PyObject *weirpy_raise(const weir_error *error);
+
+/* A float; None if the number is not finite: it is not known. */
+PyObject *weirpy_known(double number);
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+
+/* Signals are looked at this often while a call waits: a person does not notice it. */
+#define WEIRPY_SLICE_NS (20 * WEIR_MILLISECOND)
 
 /* ---- structs from dictionaries ----------------------------------------------------------------------------------- */
 

@@ -128,7 +128,7 @@ static int set_field(void *at, const weirpy_field *field, PyObject *value)
     case WEIRPY_DOUBLES: return set_doubles(at, field->count, value);
     case WEIRPY_TEXT: return set_text(at, value);
     case WEIRPY_WORD:
-        if (weirpy_word(value, field->words, field->name, &number))
+        if (weirpy_word(value, field->words, "it", &number))
             return -1;
         memcpy(at, &number, sizeof number); /* enums are ints */
         return 0;

@@ -1,5 +1,6 @@
 #include "python/common/binding.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A message may be cut within a character. */
@@ -22,6 +23,11 @@ PyObject *weirpy_exception(const weir_error *error)
     Py_XDECREF(make);
     Py_XDECREF(module);
     return exception;
+}
+
+PyObject *weirpy_known(double number)
+{
+    return isfinite(number) ? PyFloat_FromDouble(number) : Py_NewRef(Py_None);
 }
 
 PyObject *weirpy_raise(const weir_error *error)

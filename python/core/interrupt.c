@@ -4,13 +4,12 @@
 
 /*
  * should_stop functions are called between packets, thousands of times in a second, without the GIL. Taking it each time would
- * cost more than decoding. A person does not notice 20 ms.
+ * cost more than decoding.
  */
 bool weirpy_is_interrupted(int64_t *last_ns)
 {
-    enum { BETWEEN_NS = 20 * 1000 * 1000 };
     int64_t now_ns = weir_clock_ns();
-    if (*last_ns && now_ns - *last_ns < BETWEEN_NS)
+    if (*last_ns && now_ns - *last_ns < WEIRPY_SLICE_NS)
         return false;
     *last_ns = now_ns;
     PyGILState_STATE state = PyGILState_Ensure();

@@ -15,9 +15,6 @@
 
 #include "python/core/core.h"
 
-/* Signals are looked at this often while a call waits: a person does not notice it. */
-#define WEIRPY_SLICE_NS (20 * WEIR_MILLISECOND)
-
 /* ---- run.c ---- */
 
 /*

@@ -1,7 +1,5 @@
 /* What the recording of a pipeline says: totals, and what limits the run. Readers work without the GIL. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <weir/verdict.h>
 
@@ -87,7 +85,7 @@ static PyObject *total_values(const weir_total *total)
     PyObject *values = PyDict_New();
     for (size_t i = 0; values && i < count; i++) {
         double value = weir_total_value(total, &measures[i]);
-        PyObject *number = isnan(value) ? Py_NewRef(Py_None) : PyFloat_FromDouble(value);
+        PyObject *number = weirpy_known(value);
         if (!number || PyDict_SetItemString(values, measures[i].name, number))
             Py_CLEAR(values);
         Py_XDECREF(number);
@@ -126,14 +124,13 @@ PyObject *weirpy_pipeline_stats(PyObject *object, PyObject *unused)
 
 /* ---- the verdict ------------------------------------------------------------------------------------------------------ */
 
-static int write_verdict(const weir_verdict *verdict, char **text)
+/* With or without the GIL; weirpy_text_end() is for later. */
+static int write_verdict(const weir_verdict *verdict, weirpy_text *text)
 {
-    size_t size = 0;
-    FILE *out = open_memstream(text, &size);
-    if (!out)
-        return WEIR_ENOMEM;
-    weir_verdict_write(verdict, 0, 80, out);
-    return fclose(out) == 0 ? WEIR_OK : WEIR_ENOMEM;
+    FILE *out = weirpy_text_begin(text);
+    if (out)
+        weir_verdict_write(verdict, 0, 0, out);
+    return out ? WEIR_OK : WEIR_ENOMEM;
 }
 
 static int read_verdict(weir_reader *reader, const weir_filter *filter, void *text, weir_error *error)
@@ -147,7 +144,7 @@ static int read_verdict(weir_reader *reader, const weir_filter *filter, void *te
 }
 
 /* setting_ns: how long a setting runs, at most; 0 = the default. Without the GIL. */
-static int measure_verdict(weir_pipeline *pipeline, int64_t setting_ns, char **text)
+static int measure_verdict(weir_pipeline *pipeline, int64_t setting_ns, weirpy_text *text)
 {
     const weir_live_options options = { .setting_ns = setting_ns, .slice_ns = setting_ns / 10 };
     weir_verdict *verdict = NULL;
@@ -158,7 +155,7 @@ static int measure_verdict(weir_pipeline *pipeline, int64_t setting_ns, char **t
     return rc;
 }
 
-static int explain_live(weirpy_pipeline *self, int64_t setting_ns, char **text)
+static int explain_live(weirpy_pipeline *self, int64_t setting_ns, weirpy_text *text)
 {
     weir_pipeline *pipeline = weirpy_pipeline_use(self);
     weir_error error = { 0 };
@@ -181,14 +178,12 @@ static int explain_live(weirpy_pipeline *self, int64_t setting_ns, char **text)
 
 PyObject *weirpy_pipeline_explain(PyObject *object, PyObject *args)
 {
-    char *text = NULL;
+    weirpy_text text = { 0 };
     int is_live = 0;
     long long setting_ns = 0;
     if (!PyArg_ParseTuple(args, "|pL", &is_live, &setting_ns))
         return NULL;
     int rc = is_live ? explain_live((weirpy_pipeline *)object, setting_ns, &text)
                      : read_run((weirpy_pipeline *)object, read_verdict, &text);
-    PyObject *result = rc == 0 ? PyUnicode_FromString(text) : NULL;
-    free(text);
-    return result;
+    return rc == 0 ? weirpy_text_end(&text, WEIR_OK, NULL) : NULL;
 }

@@ -1,5 +1,4 @@
 /* weir.summary(), explain() and limit(): what a recording says, as text and as a dict. */
-#include <math.h>
 #include <string.h>
 
 #include <weir/summary.h>
@@ -111,12 +110,6 @@ static PyObject *explain_all(PyObject *module, PyObject *args)
 
 /* ---- the verdict as a dict --------------------------------------------------------------------------------------------- */
 
-/* None = not known. */
-static PyObject *known(double value)
-{
-    return isfinite(value) ? PyFloat_FromDouble(value) : Py_NewRef(Py_None);
-}
-
 static PyObject *text_or_none(const char *text)
 {
     return *text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace") : Py_NewRef(Py_None);
@@ -125,13 +118,13 @@ static PyObject *text_or_none(const char *text)
 static PyObject *advice_object(const weir_verdict *verdict, size_t at)
 {
     const weir_verdict_advice *a = &verdict->advice[at];
-    return Py_BuildValue("{sN sN s(NN) sN sN sN sN sN sN sI sI sO sO}",                             /* */
-                         "change", text_or_none(a->change), "gain", known(a->gain),                 /* */
-                         "gain_range", known(a->low), known(a->high),                               /* */
-                         "items_per_s", known(a->items_per_s),                                      /* */
-                         "more_cpus", known(a->more_cpus), "more_bytes", known(a->more_bytes),      /* */
-                         "next", text_or_none(a->next), "assumes", text_or_none(a->assumes),        /* */
-                         "stage", text_or_none(a->stage), "slots", a->slots, "threads", a->threads, /* */
+    return Py_BuildValue("{sN sN s(NN) sN sN sN sN sN sN sI sI sO sO}",                                      /* */
+                         "change", text_or_none(a->change), "gain", weirpy_known(a->gain),                   /* */
+                         "gain_range", weirpy_known(a->low), weirpy_known(a->high),                          /* */
+                         "items_per_s", weirpy_known(a->items_per_s),                                        /* */
+                         "more_cpus", weirpy_known(a->more_cpus), "more_bytes", weirpy_known(a->more_bytes), /* */
+                         "next", text_or_none(a->next), "assumes", text_or_none(a->assumes),                 /* */
+                         "stage", text_or_none(a->stage), "slots", a->slots, "threads", a->threads,          /* */
                          "is_measured", a->is_measured ? Py_True : Py_False, "changes_job",
                          a->changes_job ? Py_True : Py_False);
 }
@@ -161,9 +154,9 @@ static PyObject *verdict_object(const weir_verdict *v)
                          "name", text_or_none(v->name), "sentence", text_or_none(v->sentence),                /* */
                          "confidence", v->confidence, "certainty", weir_verdict_certainty(v),                 /* */
                          "other_name", text_or_none(v->other_name), "other", text_or_none(v->other_sentence), /* */
-                         "missing", text_or_none(v->missing), "items_per_s", known(v->items_per_s),           /* */
-                         "start_time", known((double)v->start_unix_ns / 1e9),                                 /* */
-                         "end_time", known((double)v->end_unix_ns / 1e9),                                     /* */
+                         "missing", text_or_none(v->missing), "items_per_s", weirpy_known(v->items_per_s),    /* */
+                         "start_time", weirpy_known((double)v->start_unix_ns / 1e9),                          /* */
+                         "end_time", weirpy_known((double)v->end_unix_ns / 1e9),                              /* */
                          "num_laps", (long long)v->num_laps,                                                  /* */
                          "evidence", list_of(v, v->num_evidence, evidence_object),                            /* */
                          "advice", list_of(v, v->num_advice, advice_object));

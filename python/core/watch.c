@@ -1,5 +1,4 @@
 /* weir._core.Loop: the clock of weir.watch(), see weir/loop.h. */
-#include <math.h>
 
 #include <weir/loop.h>
 
@@ -53,27 +52,22 @@ static PyObject *loop_pause(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* None = not known. */
-static PyObject *known(double value)
-{
-    return isnan(value) ? Py_NewRef(Py_None) : PyFloat_FromDouble(value);
-}
-
 static PyObject *loop_judge(PyObject *object, PyObject *unused)
 {
     static const char *const kinds[] = { "unknown", "data", "steps" };
     weir_loop_result r;
     (void)unused;
     weir_loop_judge(((loop_object *)object)->loop, &r);
-    return Py_BuildValue("{ss sK sN sN sN s(NN) sN s(NN) sK sN s(NN) sK sN ss}",                          /* */
-                         "kind", kinds[r.kind],                                                           /* */
-                         "steps", (unsigned long long)r.num_steps,                                        /* */
-                         "wait", known(r.wait_s), "step", known(r.step_s),                                /* */
-                         "share", known(r.share), "share_range", known(r.share_low), known(r.share_high), /* */
-                         "most", known(r.most), "most_range", known(r.most_low), known(r.most_high),      /* */
-                         "replayed", (unsigned long long)r.num_replayed,                                  /* */
-                         "gain", known(r.gain), "gain_range", known(r.gain_low), known(r.gain_high),      /* */
-                         "starts", (unsigned long long)r.num_starts, "start", known(r.start_s), "text", r.text);
+    return Py_BuildValue(
+        "{ss sK sN sN sN s(NN) sN s(NN) sK sN s(NN) sK sN ss}",                                               /* */
+        "kind", kinds[r.kind],                                                                                /* */
+        "steps", (unsigned long long)r.num_steps,                                                             /* */
+        "wait", weirpy_known(r.wait_s), "step", weirpy_known(r.step_s),                                       /* */
+        "share", weirpy_known(r.share), "share_range", weirpy_known(r.share_low), weirpy_known(r.share_high), /* */
+        "most", weirpy_known(r.most), "most_range", weirpy_known(r.most_low), weirpy_known(r.most_high),      /* */
+        "replayed", (unsigned long long)r.num_replayed,                                                       /* */
+        "gain", weirpy_known(r.gain), "gain_range", weirpy_known(r.gain_low), weirpy_known(r.gain_high),      /* */
+        "starts", (unsigned long long)r.num_starts, "start", weirpy_known(r.start_s), "text", r.text);
 }
 
 static PyMethodDef loop_methods[] = {

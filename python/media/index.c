@@ -25,14 +25,9 @@ static PyTypeObject *dataset_type;
 
 /* ---- lists of texts ----------------------------------------------------------------------------------------------- */
 
-/* Of a sequence of str, or paths; None is NULL. */
-typedef struct text_list {
-    PyObject *objects; /* a list that keeps what the texts are in */
-    const char **texts;
-    size_t length;
-} text_list;
+typedef weirpy_text_list text_list;
 
-static void free_text_list(text_list *list)
+void weirpy_text_list_free(text_list *list)
 {
     PyMem_Free((void *)(uintptr_t)list->texts);
     Py_XDECREF(list->objects);
@@ -54,8 +49,7 @@ static int read_text(text_list *list, size_t at, bool are_paths)
     return PyList_SetItem(list->objects, (Py_ssize_t)at, bytes);
 }
 
-/* 0; or -1 with an exception raised. Free the list in each case. None is an empty list, whose texts are NULL. */
-static int read_text_list(text_list *list, PyObject *sequence, bool are_paths)
+int weirpy_text_list_read(text_list *list, PyObject *sequence, bool are_paths)
 {
     *list = (text_list){ 0 };
     if (!sequence || sequence == Py_None)
@@ -86,7 +80,7 @@ static void free_column(column_values *values)
     PyMem_Free(values->is_there);
     PyMem_Free(values->integers);
     PyMem_Free(values->reals);
-    free_text_list(&values->texts);
+    weirpy_text_list_free(&values->texts);
 }
 
 static const char *const column_kinds[] = { "integer", "real", "text", NULL };
@@ -104,7 +98,7 @@ static void read_number(column_values *values, size_t at, PyObject *value)
 
 static int read_texts(column_values *values, weir_column *column, PyObject *list)
 {
-    if (read_text_list(&values->texts, list, false))
+    if (weirpy_text_list_read(&values->texts, list, false))
         return -1;
     for (size_t i = 0; i < values->texts.length; i++) {
         values->is_there[i] = values->texts.texts[i] != NULL;
@@ -168,8 +162,8 @@ static void free_build(build *self)
     PyMem_Free(self->values);
     PyMem_Free(self->columns);
     PyMem_Free(self->parts);
-    free_text_list(&self->labels);
-    free_text_list(&self->paths);
+    weirpy_text_list_free(&self->labels);
+    weirpy_text_list_free(&self->paths);
 }
 
 /* parts: a list of (start_ns, end_ns, start_frame, end_frame). */
@@ -305,8 +299,9 @@ static PyObject *index_build(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     self.progress = progress == Py_None ? NULL : progress;
     if (weirpy_fill(&self.options, build_fields, options, "index") == 0 &&
-        read_text_list(&self.paths, paths, true) == 0 && read_text_list(&self.labels, labels, false) == 0 &&
-        read_parts(&self, parts) == 0 && read_columns(&self, columns) == 0) {
+        weirpy_text_list_read(&self.paths, paths, true) == 0 &&
+        weirpy_text_list_read(&self.labels, labels, false) == 0 && read_parts(&self, parts) == 0 &&
+        read_columns(&self, columns) == 0) {
         self.options.paths = self.paths.texts;
         self.options.num_paths = self.paths.length;
         self.options.labels = self.labels.texts;
@@ -333,7 +328,8 @@ static int read_open_options(weir_dataset_options *options, PyObject *values, te
     PyObject *rest = values == Py_None ? PyDict_New() : PyDict_Copy(values);
     PyObject *class_list = rest ? PyDict_GetItemString(rest, "classes") : NULL;
     PyObject *path_list = rest ? PyDict_GetItemString(rest, "paths") : NULL;
-    int rc = rest && read_text_list(classes, class_list, false) == 0 && read_text_list(paths, path_list, true) == 0
+    int rc = rest && weirpy_text_list_read(classes, class_list, false) == 0 &&
+                     weirpy_text_list_read(paths, path_list, true) == 0
                  ? 0
                  : -1;
     if (rc == 0 && class_list)
@@ -370,8 +366,8 @@ static int open_dataset(dataset_object *self)
         if (rc != WEIR_OK)
             weirpy_raise(&error);
     }
-    free_text_list(&classes);
-    free_text_list(&paths);
+    weirpy_text_list_free(&classes);
+    weirpy_text_list_free(&paths);
     Py_XDECREF(bytes);
     return rc == 0 ? 0 : -1;
 }

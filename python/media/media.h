@@ -90,6 +90,19 @@ void weirpy_video_end(weirpy_video *video);
 int weirpy_sampling_fill(weir_sampling *sampling, PyObject *values, int64_t **numbers);
 int weirpy_picture_fill(weir_picture_config *picture, PyObject *values);
 
+/* ---- index.c: lists of texts ---- */
+
+/* Of a sequence of str, or paths; None is NULL. */
+typedef struct weirpy_text_list {
+    PyObject *objects; /* a list that keeps what the texts are in */
+    const char **texts;
+    size_t length;
+} weirpy_text_list;
+
+/* 0; or -1 with an exception raised. Free the list in each case. None is an empty list, whose texts are NULL. */
+int weirpy_text_list_read(weirpy_text_list *list, PyObject *sequence, bool are_paths);
+void weirpy_text_list_free(weirpy_text_list *list);
+
 /* ---- reader.c ---- */
 
 int weirpy_reader_ready(PyObject *module);

@@ -122,7 +122,6 @@ static bool may_wait_on(void)
 /* Waits for the calls of other threads; Ctrl-C ends that. False with an exception raised. */
 static bool take_lock(reader_object *self)
 {
-    enum { SLICE_US = 20000 };
     PyLockStatus status = PyThread_acquire_lock(self->lock, NOWAIT_LOCK) ? PY_LOCK_ACQUIRED : PY_LOCK_FAILURE;
     if (status != PY_LOCK_ACQUIRED && atomic_load(&self->owner) == PyThread_get_thread_ident()) {
         PyErr_SetString(PyExc_RuntimeError, "this thread is inside a call of this video already");
@@ -132,7 +131,7 @@ static bool take_lock(reader_object *self)
         if (PyErr_CheckSignals() || !may_wait_on())
             return false;
         Py_BEGIN_ALLOW_THREADS;
-        status = PyThread_acquire_lock_timed(self->lock, SLICE_US, 0);
+        status = PyThread_acquire_lock_timed(self->lock, WEIRPY_SLICE_NS / 1000, 0);
         Py_END_ALLOW_THREADS;
     }
     atomic_store(&self->owner, PyThread_get_thread_ident());
@@ -283,17 +282,25 @@ typedef struct request {
     bool has_picture;
 } request;
 
-static int read_request(request *to, PyObject *args)
+/* Locks the reader, too. Otherwise an exception is raised, and there is nothing to end. */
+static bool begin_request(reader_object *self, request *to, PyObject *args)
 {
     PyObject *sampling = NULL, *picture = NULL;
     *to = (request){ 0 };
     if (!PyArg_ParseTuple(args, "|OO", &sampling, &picture) ||
-        weirpy_sampling_fill(&to->sampling, sampling, &to->numbers) || weirpy_picture_fill(&to->picture, picture)) {
+        weirpy_sampling_fill(&to->sampling, sampling, &to->numbers) || weirpy_picture_fill(&to->picture, picture) ||
+        !lock_reader(self)) {
         PyMem_Free(to->numbers);
-        return -1;
+        return false;
     }
     to->has_picture = picture && picture != Py_None;
-    return 0;
+    return true;
+}
+
+static void end_request(reader_object *self, request *asked)
+{
+    unlock_reader(self);
+    PyMem_Free(asked->numbers);
 }
 
 static PyObject *reader_frames(PyObject *object, PyObject *args)
@@ -302,18 +309,13 @@ static PyObject *reader_frames(PyObject *object, PyObject *args)
     weir_frames *frames = NULL;
     weir_error error = { 0 };
     request asked;
-    if (read_request(&asked, args))
+    if (!begin_request(self, &asked, args))
         return NULL;
-    if (!lock_reader(self)) {
-        PyMem_Free(asked.numbers);
-        return NULL;
-    }
     Py_BEGIN_ALLOW_THREADS;
     weir_video_reader_frames(self->reader, &asked.sampling, sizeof asked.sampling,
                              asked.has_picture ? &asked.picture : NULL, sizeof asked.picture, &frames, &error);
     Py_END_ALLOW_THREADS;
-    unlock_reader(self);
-    PyMem_Free(asked.numbers);
+    end_request(self, &asked);
     return frames_object(self, frames, &error);
 }
 
@@ -323,18 +325,13 @@ static PyObject *reader_begin(PyObject *object, PyObject *args)
     weir_error error = { 0 };
     request asked;
     int rc;
-    if (read_request(&asked, args))
+    if (!begin_request(self, &asked, args))
         return NULL;
-    if (!lock_reader(self)) {
-        PyMem_Free(asked.numbers);
-        return NULL;
-    }
     Py_BEGIN_ALLOW_THREADS;
     rc = weir_video_reader_begin(self->reader, &asked.sampling, sizeof asked.sampling,
                                  asked.has_picture ? &asked.picture : NULL, sizeof asked.picture, &error);
     Py_END_ALLOW_THREADS;
-    unlock_reader(self);
-    PyMem_Free(asked.numbers);
+    end_request(self, &asked);
     if (rc != WEIR_OK || PyErr_Occurred())
         return raise_error(self, &error);
     Py_RETURN_NONE;

@@ -197,39 +197,23 @@ static PyObject *sampler_stage(PyObject *self, PyObject *args)
 
 /* ---- how many batches a rank gets --------------------------------------------------------------------------------- */
 
-/* The texts of a list, borrowed from its elements; to be freed with PyMem_Free(). NULL with an exception raised. */
-static const char **read_texts(PyObject *list, size_t *num_texts)
-{
-    Py_ssize_t length = PySequence_Size(list);
-    const char **texts = length < 0 ? NULL : PyMem_Calloc((size_t)length + 1, sizeof *texts);
-    if (length >= 0 && !texts)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; texts && i < length && !PyErr_Occurred(); i++)
-        texts[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(list, i), NULL);
-    if (PyErr_Occurred()) {
-        PyMem_Free((void *)(uintptr_t)texts);
-        return NULL;
-    }
-    *num_texts = (size_t)length;
-    return texts;
-}
-
 /* The sampler, where the checkpoints were made; NULL with an exception raised. */
 static weir_sampler *make_sampler(const weir_sampler_config *config, PyObject *resume)
 {
     weir_sampler *sampler = NULL;
     weir_error error = { 0 };
-    size_t num_texts = 0;
-    const char **texts = read_texts(resume, &num_texts);
-    if (!texts)
+    weirpy_text_list texts;
+    int rc = weirpy_text_list_read(&texts, resume, false);
+    if (rc) {
+        weirpy_text_list_free(&texts);
         return NULL;
-    int rc;
+    }
     Py_BEGIN_ALLOW_THREADS;
     rc = weir_sampler_new(config, &sampler, &error);
-    if (rc == WEIR_OK && num_texts)
-        rc = weir_sampler_resume(sampler, texts, num_texts, 0, &error);
+    if (rc == WEIR_OK && texts.length)
+        rc = weir_sampler_resume(sampler, texts.texts, texts.length, 0, &error);
     Py_END_ALLOW_THREADS;
-    PyMem_Free((void *)(uintptr_t)texts);
+    weirpy_text_list_free(&texts);
     if (rc == WEIR_OK)
         return sampler;
     weir_sampler_free(sampler);

@@ -332,80 +332,82 @@ print(video[:].shape[0])
     assert done.stdout == "this thread is inside a call of this video already\n600\n", done.stderr
 
 
-def test_ctrl_c_ends_waiting_for_another_thread(tmp_path):
-    long = make_clip(tmp_path / "long.mp4", seconds=20, size="320x240")
-    script = f"""
-import threading, time, weir
-video = weir.Video({long!r})
-is_begun = threading.Event()
-def decode():
-    is_begun.set()
-    for _ in range(100):
-        video[:]
-threading.Thread(target=decode, daemon=True).start()
-is_begun.wait()
+STORE_THAT_DOES_NOT_ANSWER = """
+import io, os, sys, threading, weir
+class Store(io.BytesIO):
+    answers, is_asked = threading.Event(), threading.Event()
+    def read(self, size=-1):
+        if not self.answers.is_set():
+            self.is_asked.set()
+            self.answers.wait()
+        return super().read(size)
+store = Store(open(sys.argv[1], "rb").read())
+store.answers.set()
+video = weir.Video(store)
+store.answers.clear()
+threading.Thread(target=lambda: video[80], daemon=True).start()
+store.is_asked.wait()
+"""
+
+
+def test_ctrl_c_ends_waiting_for_another_thread(clip):
+    script = STORE_THAT_DOES_NOT_ANSWER + """
 try:
     print("ready", flush=True)
-    while True:
-        video[5]
+    video[5]
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-    import os
     os._exit(0)
 """
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "ready\n"
-    child.send_signal(signal.SIGINT)
-    assert child.communicate(timeout=30)[0] == "interrupted\n"
+    child = subprocess.Popen([sys.executable, "-c", script, clip], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=30)[0] == "interrupted\n"
+    finally:
+        child.kill()
 
 
-def test_a_thread_that_decodes_at_the_end_holds_nothing_up(tmp_path):
-    long = make_clip(tmp_path / "long.mp4", seconds=20, size="320x240")
-    script = f"""
-import threading, weir
-video = weir.Video({long!r})
-is_begun = threading.Event()
-def decode():
-    while True:
-        is_begun.set()
-        video[:]
-threading.Thread(target=decode, daemon=True).start()
-is_begun.wait()
+def test_a_thread_that_reads_at_the_end_holds_nothing_up(clip):
+    """It ends with the lock of the video, which a finalizer closes."""
+    script = STORE_THAT_DOES_NOT_ANSWER + """
 class Last:
+    def __init__(self, video):
+        self.video = video
     def __del__(self):
         try:
-            video.close()
-        except BaseException:
+            self.video.close()
+        except RuntimeError:
             pass
-keep = Last()
+sys.keep = Last(video)
 """
-    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", script, clip], timeout=30).returncode == 0
 
 
 def test_iterations_of_several_threads_do_not_disturb_each_other(video, all_frames):
-    wrong = []
+    wrong, ended = [], []
 
-    def iterate():
-        for number, frame in enumerate(video):
-            if not (np.asarray(frame) == all_frames[number]).all():
-                wrong.append(number)
-
-    def ask():
-        for number in range(60):
-            if not (np.asarray(video[number]) == all_frames[number]).all():
-                wrong.append(number)
+    def check(frames):
+        try:
+            for number, frame in frames:
+                if not (np.asarray(frame) == all_frames[number]).all():
+                    wrong.append(number)
+            ended.append(number)
+        except Exception as error:
+            wrong.append(error)
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        threads = [threading.Thread(target=target) for target in (iterate, iterate, ask)]
+        work = [enumerate(video), enumerate(video), ((number, video[number]) for number in range(60))]
+        threads = [threading.Thread(target=check, args=(frames,)) for frames in work]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     finally:
         sys.setswitchinterval(before)
-    assert wrong == []
+    assert (wrong, sorted(ended)) == ([], [59, 89, 89])
 
 
 def test_numbers_of_numpy_are_numbers(video, all_frames, clip):

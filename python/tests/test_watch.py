@@ -246,11 +246,12 @@ def test_the_start_of_the_loader_is_in_the_first_wait():
 
 
 def test_a_replay_that_is_left_ends_its_step():
+    weir.spans(reset=True)
     loop = weir.watch(range(3), keep=2)
     list(loop)
     for number, _ in enumerate(loop.replay(100)):
         if number == 30:
             break
-    time.sleep(0.2)
+    time.sleep(0.2)  # what the program does afterwards is no step
     list(loop)
-    assert loop.result["gain"] is None or loop.result["step"] < 0.1
+    assert weir.spans()["loop/replay"]["max"] < 0.2

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from weir import _core, _media, _options
 from weir._errors import Error
 from weir._index import Index, is_index
+from weir._pipeline import explain as _explain
 
 _ENDLESS = 2**32 - 1  # epochs of the source
 _FAILED = {"replace": "mask", "skip": "skip", "raise": "default"}
@@ -69,6 +70,8 @@ class Loader:
             "prefetch": _options.whole(prefetch, "prefetch", 1),
             "record": record, "trace": trace, "on_error": on_error,
         }
+        _media.collate_stage(self._batch)  # wrong options are told now: before files are indexed
+        _media.video_stage(self._video)
         self.index = _find_index(source, where, classes, labels, glob, tar, progress)
         self._sampler = {
             "dataset": self.index.fingerprint,
@@ -81,8 +84,6 @@ class Loader:
             "sampler.world.size": self.world,
         }
         self._num_batches = _media.count_left(self._sampler, (), self.batch_size, self.drop_last)[0]
-        _media.collate_stage(self._batch)  # wrong options are told here, not in the first epoch
-        _media.video_stage(self._video)
         self._epoch = 0         # of the loop that runs, or of the next one
         self._is_inside = False # a loop has had a batch of this epoch, and not its end
         self._resume = ()       # checkpoints of this epoch, for a pipeline that is not built yet
@@ -270,9 +271,13 @@ class Loader:
             return self._all_failures(self._pipeline)
         return list(self._failures)
 
-    def explain(self):
-        """What limits the loader, and what to do, as a text; during a run (up to a second ago) and after it."""
-        return self._measured().explain()
+    def explain(self, live=False, *, seconds=None):
+        """What limits the loader, and what to do, as a text; during a run (up to a second ago) and after it.
+
+        live: by an experiment of some seconds, which changes settings back and forth; another thread must iterate meanwhile.
+        seconds: how long each setting runs, at most.
+        """
+        return _explain(self._measured(), live, seconds)
 
     def stats(self):
         """The figures of all stages and queues since the pipeline has begun: dicts of "tasks", "queues" and others, by name."""

@@ -216,8 +216,7 @@ class Run:
         live: by an experiment of some seconds, which changes settings back and forth; another thread must iterate meanwhile.
         seconds: how long each setting runs, at most.
         """
-        setting_ns = 0 if seconds is None else _options.ns(seconds)
-        return _in_thread(self._core.explain, True, setting_ns) if live else self._core.explain()
+        return explain(self._core, live, seconds)
 
     def checkpoint(self):
         """What is done, as a text for build(resume=[…]). Needs build(checkpoints=True)."""
@@ -413,6 +412,12 @@ def _cancel_tasks(asyncio, loop):
 def _end_loop(asyncio, loop):
     ended = asyncio.gather(*_cancel_tasks(asyncio, loop), return_exceptions=True)
     ended.add_done_callback(lambda _: loop.stop())
+
+
+def explain(core, live, seconds):
+    """Run.explain() of a weir._core.Pipeline."""
+    setting_ns = 0 if seconds is None else _options.ns(seconds)
+    return _in_thread(core.explain, True, setting_ns) if live else core.explain()
 
 
 def _in_thread(function, *args):

@@ -9,7 +9,7 @@ _SAMPLING = ("fps", "every", "indices", "times", "keyframes", "clips", "between"
 def decode(frames=None, **options):
     """A stage that decodes: of a path, a URL or the bytes of a file it makes Frames. All frames by default.
 
-    frames: so many, spread evenly over the video. Other ways to choose are those of Video.frames(): fps, every, indices, times,
+    frames: so many, spread evenly over the video. Other ways to choose are those of decode_many(): fps, every, indices, times,
     keyframes, clips, between. The other options are those of Video: size, layout, pixel, …
 
         weir.Pipeline().add_source(paths).pipe(weir.decode(16, size=224), concurrency=4)

@@ -511,7 +511,7 @@ static void take_trials(advising *a, weir_reader *reader, int64_t run_id)
 }
 
 /* What a program is started with tells its options. */
-typedef enum program_kind { PROGRAM_OTHER, PROGRAM_WEIR_RECORD, PROGRAM_ANALYSIS } program_kind;
+typedef enum program_kind { PROGRAM_OTHER, PROGRAM_WEIR_RECORD, PROGRAM_ANALYSIS, PROGRAM_PYTHON } program_kind;
 
 static program_kind program_of(const char *command)
 {
@@ -521,22 +521,38 @@ static program_kind program_of(const char *command)
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
     if (strcmp(name, "weir") == 0 && strncmp(command + length, " record ", 8) == 0)
         return PROGRAM_WEIR_RECORD;
+    if (strncmp(name, "python", strlen("python")) == 0 || strncmp(name, "ipython", strlen("ipython")) == 0)
+        return PROGRAM_PYTHON;
     return strcmp(name, "performance_analysis") == 0 ? PROGRAM_ANALYSIS : PROGRAM_OTHER;
 }
+
+static const char loaded[] = "loading needs no change; only a faster training step would help";
+
+static const char measures_in_c[] = "weir_explain_live()";
+static const char consumers_in_c[] = "several threads that consume: each of them may call weir_pipeline_next()";
+static const char waiting_in_c[] = "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()";
+
+/* What the programs call things. */
+static const struct {
+    const char *experiment; /* what changes settings while the pipeline runs, and measures what they bring */
+    const char *consumers;
+    const char *waiting; /* how to wait for items instead of asking; NULL = it does that */
+} words[] = {
+    [PROGRAM_OTHER] = { measures_in_c, consumers_in_c, waiting_in_c },
+    [PROGRAM_ANALYSIS] = { measures_in_c, consumers_in_c, waiting_in_c },
+    [PROGRAM_WEIR_RECORD] = { "weir record DIR --explain", loaded, NULL }, /* it plays the training of --headspace */
+    [PROGRAM_PYTHON] = { "explain(live=True)", "several threads that iterate over the pipeline", NULL },
+};
 
 /* Changes that are no settings. */
 static void suggest_others(advising *a)
 {
-    static const char loaded[] = "loading needs no change; only a faster training step would help";
     const struct {
         weir_verdict_kind kind;
         const char *change;
     } others[] = {
         { WEIR_VERDICT_NONE, loaded },
-        { WEIR_VERDICT_CONSUMER,
-          program_of(a->command) == PROGRAM_WEIR_RECORD /* it plays the training of --headspace */
-              ? loaded
-              : "several threads that consume: each of them may call weir_pipeline_next()" },
+        { WEIR_VERDICT_CONSUMER, words[program_of(a->command)].consumers },
         { WEIR_VERDICT_FAILURES, "a list without the items that fail: weir failures lists them" },
         { WEIR_VERDICT_SOURCE, "a source that lists or fetches ahead, or several sources and a merge" },
     };
@@ -546,9 +562,9 @@ static void suggest_others(advising *a)
     if (a->verdict->shown.kind == WEIR_VERDICT_ORDER && a->node && a->node->output_order != WEIR_ORDER_INPUT)
         suggest_change(a, "longer epochs: several passes over the items in each, or steps that the consumer counts",
                        "");
-    if (a->verdict->polls && program_of(a->command) != PROGRAM_WEIR_RECORD) /* which waits in an event loop */
-        suggest_change(a, "a consumer that waits for items instead of asking again and again",
-                       "weir_pipeline_next(pipeline, &item, WEIR_FOREVER) or weir_pipeline_poll_fd()");
+    const char *waiting = words[program_of(a->command)].waiting;
+    if (a->verdict->polls && waiting)
+        suggest_change(a, "a consumer that waits for items instead of asking again and again", waiting);
 }
 
 void weir__verdict_fit_options(full_verdict *v, const char *command)
@@ -563,10 +579,9 @@ void weir__verdict_fit_options(full_verdict *v, const char *command)
     }
 }
 
-/* What changes settings while the pipeline runs, and measures what they bring. */
 static const char *experiment_with(const char *command)
 {
-    return program_of(command) == PROGRAM_WEIR_RECORD ? "weir record DIR --explain" : "weir_explain_live()";
+    return words[program_of(command)].experiment;
 }
 
 static bool has_options(const full_verdict *v)

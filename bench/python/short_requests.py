@@ -1,6 +1,6 @@
 """Many short requests: 32 frames, evenly spread, of videos that are bytes in memory, as a server of a vision model gets them.
 
-    requests.py [--clips DIR] [--requests 64] [--frames 32] [--rounds 5] [--size 224] [--peers pyav,torchcodec,…]
+    short_requests.py [--clips DIR] [--requests 64] [--frames 32] [--rounds 5] [--size 224] [--peers pyav,torchcodec,…]
 
 weir.decode_many beside other packages of this Python, each in a process of its own, in turns, one after the other. For each clip:
 CPU seconds and the 99th percentile of the time from the first request to each answer, and the ratio to weir with the lowest and
@@ -48,7 +48,9 @@ def pyav(data, count, size):
                 container.seek(at, stream=stream)
                 frames, shown, group = container.decode(stream), None, key
             while shown is None or shown.pts < at:
-                shown = next(frames)
+                shown = next(frames, None)
+                if shown is None:
+                    raise ValueError("PyAV gave no frame at a time that it has listed")
             width, height = scaled(shown.width, shown.height, size)
             arrays.append(shown.reformat(width, height, "rgb24", interpolation="BICUBIC", threads=1).to_ndarray())
     return arrays
