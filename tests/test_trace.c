@@ -712,6 +712,45 @@ TEST_CASE(spans_of_user_code_that_are_open_are_in_the_file_of_a_killed_program)
     ledger_close(&ledger);
 }
 
+static test_gate late_gate = GATE;
+
+static int late_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker, (void)in, (void)out;
+    gate_pass(&late_gate);
+    return weir_task_fail(task, WEIR_EDATA, 0, "late");
+}
+
+static const weir_op late_op = { .name = "late", .run = late_run };
+
+/* Its beginning is in the file before anybody knows that it fails. */
+TEST_CASE(a_task_that_fails_late_has_the_name_of_its_item_too)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &late_op, NULL, 0, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_traced(builder, file, (weir_pipeline_options){ 0 });
+    while (access(path, F_OK) != 0)
+        sched_yield();
+    do
+        weir_trace_request(file);
+    while (count_in(path, "\"task\":\"late\"") == 0);
+    gate_open(&late_gate);
+    end_traced(pipeline, file);
+    assert_well_formed(path);
+    assert_int_equal(trace_totals_of(&totals, "0:1:late")->num_tasks, 1);
+    assert_int_equal(trace_totals_of(&totals, "0:1:late")->num_failures, 1);
+    assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"! failed: "), 1);
+    assert_int_equal(count_in(path, "\"task\":\"! failed\""), 1);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
 static weir_trace_record span_record(weir_trace_kind kind, int64_t time_ns, int64_t level, const char *name)
 {
     return (weir_trace_record){

@@ -322,6 +322,16 @@ static void put_wait_for_thread(weir_trace_events *events, struct trace_node *no
     slot->named[1] = ready.named[1];
 }
 
+/* Inside a task whose beginning was written before its end was known: it failed. */
+static void put_failed(weir_trace_events *events, struct trace_node *node, const weir_trace_slot *slot,
+                       int64_t begin_ns, int64_t end_ns)
+{
+    weir_trace_slot failed = *slot;
+    begin_state(events, node, &failed, begin_ns);
+    failed.has_outcome = false; /* the task tells it */
+    put_end(events, node, &failed, end_ns);
+}
+
 /* began_ns: when the task really began, if that is later than a thread took it. */
 static void end_task(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t began_ns,
                      int64_t end_ns)
@@ -332,8 +342,7 @@ static void end_task(weir_trace_events *events, struct trace_node *node, weir_tr
             put_whole_span(events, track_of_slot(events, node, slot, false), slot->since_ns, begin_ns,
                            states[WEIR_TRACE_WAITING_THREAD].name, states[WEIR_TRACE_WAITING_THREAD].category);
         if (slot->has_outcome && slot->outcome < 0)
-            put_whole_span(events, track_of_slot(events, node, slot, false), begin_ns, end_ns,
-                           name_of_state(node, slot), states[slot->state].category);
+            put_failed(events, node, slot, begin_ns, end_ns);
     } else {
         put_wait_for_thread(events, node, slot, begin_ns);
         if (end_ns > begin_ns || slot->has_outcome)
