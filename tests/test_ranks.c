@@ -268,6 +268,7 @@ TEST_CASE(a_killed_rank_is_named_and_its_files_can_be_resumed)
     clips_write_text(clips_path("urls.txt"), text);
     start(1, 2, 1, "--list @urls.txt --io-timeout 1h");
     wait_until(db_path("1"), "SELECT count(*) FROM item_stats", 1);
+    wait_until(db_path("1"), "SELECT count(*) FROM event_stats WHERE event_name = 'expected_items'", 1);
     start(0, 2, 1, "--list @urls.txt");
     wait_until(db_path("0"), "SELECT count(*) FROM run WHERE ended > 0", 1);
     kill(ranks[1].pid, SIGKILL);
