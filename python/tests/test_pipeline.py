@@ -169,9 +169,13 @@ def test_a_pipeline_that_waits_in_async_functions_ends():
     async def forever(x):
         await asyncio.Event().wait()
 
-    for _ in range(20):  # before the call has begun, or after it
-        pipeline = chain([1], forever, record=False)
-        assert pipeline.close(5)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(1000):  # before the call has begun, while it begins, or after it
+            assert chain([1], forever, record=False).close(5)
+    finally:
+        sys.setswitchinterval(before)
     for thread in threading.enumerate():
         if thread.name == "weir-asyncio":
             thread.join(60)

@@ -397,9 +397,10 @@ def _run_loop(loop):
 
 
 def _end_calls(calls, function, asyncio, loop):
-    """On the loop's thread: a finalizer must not wait for the lock."""
+    """On the loop's thread: a finalizer must not wait for the lock. What was submitted before the end is in the loop's queue, and
+    has become a task when the function runs: behind it in the queue."""
     calls.end()
-    function(asyncio, loop)
+    loop.call_soon(function, asyncio, loop)
 
 
 def _cancel_tasks(asyncio, loop):
