@@ -946,3 +946,31 @@ def test_names_and_numbers_that_do_not_fit():
             run.set_concurrency("f" * 64, 2**32 + 3)
     with pytest.raises(ValueError, match="zero character"):
         weir.Pipeline().add_source([1]).pipe(double, name="a\0b").build()
+
+
+def test_a_run_with_async_functions_that_is_dropped_in_a_cycle_ends():
+    """The collection that finds it may be inside a call of its own."""
+    done = run_python("""
+        import gc, itertools, os, sys, threading, time, weakref, weir
+        async def echo(x):
+            return x
+        class Holder:
+            pass
+        gc.set_threshold(30)
+        for _ in range(6):
+            holder = Holder()
+            holder.itself = holder
+            holder.run = weir.Pipeline().add_source(itertools.count()).pipe(echo, concurrency=4).add_sink(1000).build(record=False)
+            next(iter(holder.run))
+            is_there, end = weakref.ref(holder), time.monotonic() + 20
+            holder = None
+            while is_there() and time.monotonic() < end:  # a thread of the run collects it
+                threading.Event().wait(0.001)
+        loops = [thread for thread in threading.enumerate() if thread.name == "weir-asyncio"]
+        for thread in loops:
+            thread.join(10)
+        print(sum(thread.is_alive() for thread in loops))
+        sys.stdout.flush()
+        os._exit(0)
+    """)
+    assert done.stdout == "0\n", done.stderr
