@@ -99,7 +99,7 @@ TEST_CASE(peers_that_are_there_are_measured_and_the_others_named)
                                             "json_extract(row, '$.clips_per_cpu_s') = 8 AND "
                                             "json_extract(row, '$.clips_per_s') = 4 AND "
                                             "json_extract(row, '$.weir_over_this_per_cpu_s') > 0"),
-                     3); /* jobs */
+                     4); /* jobs */
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'weir' AND "
                                             "json_extract(row, '$.class') IS NULL AND json_extract(row, '$.job') = "
                                             "'uniform16' AND json_extract(row, '$.frames') = 32"),

@@ -30,7 +30,7 @@ typedef struct decode_settings {
 /* weir's pipeline compared with the bare loop, at each concurrency. */
 int decode_versus_bare(bench_report *report, const decode_settings *settings);
 
-/* weir compared with Python libraries: all frames, the first 16, 16 spread over the file. */
+/* weir compared with Python libraries: all frames, the first 16, 16 spread over the file, 16 at stride 4. */
 int decode_versus_peers(bench_report *report, const decode_settings *settings, uint32_t concurrency);
 
 #endif

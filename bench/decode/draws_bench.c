@@ -1,6 +1,8 @@
 /*
  * weir-bench draws: what one random frame of a file costs, of each file of a folder, which differ in length. Held constant: one
- * thread, one frame for each draw, its own size. Each way draws the same frames.
+ * thread, one frame for each draw, its own size. Each way draws the same frames. All files are drawn from at the same places of
+ * their groups of pictures, if they repeat the shortest one, as those of scripts/make-dataset do: where in its group a frame is
+ * decides what it costs, and 50 random places differ by more than files do.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -42,6 +44,7 @@ typedef struct draws_job {
     const draws_settings *settings;
     const char *path;
     const weir_probe_result *probe;
+    uint64_t period; /* frames of the shortest file */
     draws_way way;
 } draws_job;
 
@@ -78,14 +81,22 @@ static int draw_frame(const draws_job *job, weir_video_reader *reader, int64_t n
     return 0;
 }
 
+/* A place within the period, which is the same for all files, in any of its repetitions. */
+static int64_t draw_number(const draws_job *job, uint64_t *places, uint64_t *repetitions)
+{
+    uint64_t place = weir__random_below(places, job->period);
+    uint64_t repetition = weir__random_below(repetitions, job->probe->num_frames / job->period);
+    return (int64_t)(repetition * job->period + place);
+}
+
 static int draw_all(const draws_job *job, contest_result *result)
 {
     weir_video_reader *reader = NULL;
-    uint64_t state = 1;
+    uint64_t places = 1, repetitions = 2;
     double start_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID), start_wall_s = bench_seconds(CLOCK_MONOTONIC);
     int rc = 0;
     for (uint32_t i = 0; i < job->settings->draws && rc == 0; i++) {
-        int64_t number = (int64_t)weir__random_below(&state, job->probe->num_frames);
+        int64_t number = draw_number(job, &places, &repetitions);
         if (!reader)
             rc = open_file(job, &reader);
         if (job->way == WARM && i == 0 && rc == 0) { /* the first one is not counted: it opens the file */
@@ -157,23 +168,60 @@ static void tell(bench_report *report, const draws_job *job, const contest *all,
     bench_report_spread(report, "peak_bytes", peak);
 }
 
-static int draw_from(bench_report *report, const draws_settings *settings, const char *path,
-                     const weir_probe_result *probe)
+/* Measures all ways, and adds to *kept_open what a draw costs of the open file, in seconds. */
+static int draw_from(bench_report *report, const draws_job *like, double *kept_open)
 {
     draws_job jobs[NUM_WAYS];
     contest_entry entries[NUM_WAYS];
     for (draws_way way = 0; way < NUM_WAYS; way++) {
-        jobs[way] = (draws_job){ .settings = settings, .path = path, .probe = probe, .way = way };
+        jobs[way] = *like;
+        jobs[way].way = way;
         entries[way] = (contest_entry){ .name = ways[way], .work = run_job, .argument = &jobs[way] };
     }
-    contest all = { .name = "draws", .entries = entries, .num_entries = NUM_WAYS, .num_rounds = settings->runs };
-    printf("%s: %.0f s, %" PRIu64 " frames, a table of %zu bytes\n", path, (double)probe->duration_ns * 1e-9,
-           probe->num_frames, probe->packets_bytes);
+    contest all = {
+        .name = "draws", .entries = entries, .num_entries = NUM_WAYS, .num_rounds = like->settings->runs
+    };
+    printf("%s: %.0f s, %" PRIu64 " frames, a table of %zu bytes\n", like->path,
+           (double)like->probe->duration_ns * 1e-9, like->probe->num_frames, like->probe->packets_bytes);
     int rc = contest_run(&all);
     for (size_t i = 0; i < NUM_WAYS && rc == 0; i++)
         tell(report, &jobs[i], &all, i);
+    if (rc == 0)
+        *kept_open = contest_spread(&all, WARM, contest_cpu_s_per_clip, CONTEST_NONE).median;
     free(all.results);
     return rc;
+}
+
+static uint64_t shortest_of(const weir_item *probes, size_t num_probes)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < num_probes; i++) {
+        const weir_probe_result *probe = probes[i].data;
+        if (probe && probe->num_frames < least)
+            least = probe->num_frames;
+    }
+    return least;
+}
+
+/* Draws from each file that could be probed. */
+static int draw_from_all(bench_report *report, const draws_settings *settings, const bench_files *files,
+                         const weir_item *probes)
+{
+    uint64_t period = shortest_of(probes, files->num_paths);
+    double least = 0, most = 0, cost = 0;
+    for (size_t i = 0; i < files->num_paths; i++) {
+        draws_job job = { .settings = settings, .path = files->paths[i], .probe = probes[i].data, .period = period };
+        if (!job.probe)
+            continue;
+        if (draw_from(report, &job, &cost) != 0)
+            return -1;
+        least = least == 0 || cost < least ? cost : least;
+        most = cost > most ? cost : most;
+    }
+    if (least == 0)
+        return -1; /* no file is usable, as has been said */
+    printf("\nkept open, the dearest file takes %.2f times as long as the cheapest\n", most / least);
+    return 0;
 }
 
 static int run_draws(draws_settings *settings)
@@ -189,18 +237,14 @@ static int run_draws(draws_settings *settings)
            " random frames of each file; CPU time of a draw and largest memory: medians (smallest..largest) "
            "of %" PRIu32 " interleaved runs\n\n",
            settings->draws, settings->runs);
-    size_t num_usable = 0;
-    int rc = 0;
-    for (size_t i = 0; i < files.num_paths && rc == 0; i++) {
-        weir_item item;
-        if (probe_file(files.paths[i], &item) != 0)
-            continue; /* it is left out, as has been said */
-        num_usable++;
-        rc = draw_from(report, settings, files.paths[i], item.data);
-        weir_item_release(&item);
-    }
-    if (num_usable == 0)
-        rc = -1;
+    weir_item *probes = calloc(files.num_paths, sizeof *probes);
+    for (size_t i = 0; probes && i < files.num_paths; i++)
+        if (probe_file(files.paths[i], &probes[i]) != 0)
+            probes[i] = (weir_item){ 0 }; /* it is left out, as has been said */
+    int rc = probes ? draw_from_all(report, settings, &files, probes) : -1;
+    for (size_t i = 0; probes && i < files.num_paths; i++)
+        weir_item_release(&probes[i]);
+    free(probes);
     if (rc == 0)
         bench_report_background_load(NULL, &start);
     if (bench_report_end(report, settings->json_path) != 0)

@@ -20,7 +20,7 @@
 #include "bench/decode/stage_job.h"
 #include "bench/harness/contest.h"
 
-enum { NUM_JOBS = 3, NUM_CONTENDERS = 7 };
+enum { NUM_JOBS = 4, NUM_CONTENDERS = 7 };
 
 typedef struct peer_job {
     const char *name;
@@ -34,6 +34,9 @@ static const peer_job jobs[NUM_JOBS] = {
     { .name = "uniform16",
       .what = "16 frames spread over the file",
       .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 16 } },
+    { .name = "stride4",
+      .what = "16 frames at stride 4 from the middle",
+      .sampling = { .what = WEIR_SAMPLE_CLIPS, .count = 16, .stride_frames = 4, .clip_start = WEIR_CLIP_CENTER } },
 };
 
 typedef struct peer_contender {

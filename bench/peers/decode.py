@@ -2,7 +2,7 @@
 
     decode.py PEER JOB THREADS WIDTH HEIGHT LIST
 
-PEER: spdl, pyav, decord, opencv or torchcodec. JOB: all, first16 or uniform16. LIST: a file with one path per line.
+PEER: spdl, pyav, decord, opencv or torchcodec. JOB: all, first16, uniform16 or stride4. LIST: a file with one path per line.
 Prints: clips frames failures wall_s cpu_s peak_bytes. Start-up, imports and the first clip, which is decoded once before
 the measurement, count only in peak_bytes.
 Each file has one decoder thread, and THREADS files are decoded concurrently. Each library is used in the fastest way
@@ -22,6 +22,9 @@ def wanted(job, num_frames):
     if job == "uniform16":
         count = min(16, num_frames)
         return [(2 * i + 1) * num_frames // (2 * count) for i in range(count)]
+    if job == "stride4":  # from the middle; weir repeats the last frame where there are too few
+        first = max(num_frames - 61, 0) // 2
+        return list(range(first, min(first + 61, num_frames), 4))
     return list(range(num_frames))
 
 
@@ -42,8 +45,8 @@ def decode_pyav(path, job, width, height):
         stream = container.streams.video[0]
         stream.thread_type = "NONE"
         stream.codec_context.thread_count = 1
-        if job == "uniform16":
-            decode_pyav_groups(container, stream, scale)
+        if job in ("uniform16", "stride4"):
+            decode_pyav_groups(container, stream, job, scale)
         else:
             for number, frame in enumerate(container.decode(stream)):
                 scale(frame)
@@ -54,13 +57,13 @@ def decode_pyav(path, job, width, height):
     return arrays
 
 
-def decode_pyav_groups(container, stream, scale):
-    """Decodes 16 frames by their times: only the groups of pictures with a selected frame, up to that frame."""
+def decode_pyav_groups(container, stream, job, scale):
+    """Decodes single frames by their times: only the groups of pictures with a selected frame, up to that frame."""
     packets = [packet for packet in container.demux(stream) if packet.size]
     times = sorted(packet.pts for packet in packets)
     keys = [i for i, packet in enumerate(packets) if packet.is_keyframe]
     groups = {}
-    for number in wanted("uniform16", len(times)):
+    for number in wanted(job, len(times)):
         key = max((i for i in keys if packets[i].pts <= times[number]), default=0)
         groups.setdefault(key, set()).add(times[number])
     for key, left in groups.items():

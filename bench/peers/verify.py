@@ -76,7 +76,7 @@ def main():
         except ImportError:
             print(f"{peer}: not installed")
             continue
-        for job in ("all", "first16", "uniform16"):
+        for job in ("all", "first16", "uniform16", "stride4"):
             good = verify(peer, job, all_frames) and good
     sys.exit(0 if good else 1)
 

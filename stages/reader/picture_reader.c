@@ -244,9 +244,11 @@ static int add_picture(weir_picture_reader *reader, weir_frames_builder *builder
 /* The expected number of frames, known at the end: the selected ones or, if all, the number in the header. */
 static uint64_t count_expected(const weir_picture_reader *reader)
 {
-    uint64_t counted = weir__decoder_count_frames(&reader->decoder);
+    /* not for single frames of a long file: counting takes time in proportion to the file */
+    bool is_plain = weir__sampling_is_plain(reader->wanted.sampling);
+    uint64_t counted = is_plain ? weir__decoder_count_frames(&reader->decoder) : 0;
     uint32_t count = reader->wanted.sampling->count;
-    if (counted == 0 || !weir__sampling_is_plain(reader->wanted.sampling))
+    if (counted == 0)
         return reader->num_frames + reader->frames.targets.num_missing;
     return count && count < counted ? count : counted;
 }
