@@ -6,6 +6,8 @@
 
 #include <weir/clock.h>
 
+#include "stages/decoder/stream_choice.h"
+
 int weir__sound_init(weir_sound *sound, const weir_audio_config *config, const weir_input_config *input,
                      bool (*should_stop)(void *self), void (*on_frame)(void *self), void *self)
 {
@@ -40,7 +42,7 @@ static int begin_samples(weir_sound *sound, const weir_audio_config *config, con
     int64_t pts = frame->best_effort_timestamp;
     weir_audio *audio = sound->resampler.audio;
     audio->start_ns = pts == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(pts, decoder->stream->time_base, nanosecond);
-    audio->stream = weir__decoder_stream_number(decoder);
+    audio->stream = weir__stream_number(decoder->format, decoder->stream);
     audio->stream_index = (uint32_t)decoder->stream->index;
     snprintf(audio->codec, sizeof audio->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
     return WEIR_OK;

@@ -108,22 +108,6 @@ int weir__decoder_check_stop(const weir_decoder *decoder, weir_error *error);
 /* The signs of damage that the codec's threads have logged, since it was opened. */
 uint64_t weir__decoder_thread_trouble(const weir_decoder *decoder);
 
-/* Are the packets' dts reliable? Matroska has none; FFmpeg's guesses are wrong for codecs that reorder frames. */
-bool weir__decoder_has_dts(const weir_decoder *decoder);
-
-/* The header's number of frames, without those that an edit list removes; 0 = unknown. */
-uint64_t weir__decoder_count_frames(const weir_decoder *decoder);
-
-/* The packets that the header lists, if it lists all that it counts (avformat_index_get_entry()): as that of an MP4 file without
-   fragments; 0 = it does not. */
-uint64_t weir__decoder_count_listed(const weir_decoder *decoder);
-
-/* The header's number of frames, or an estimate from the duration; 0 = unknown. Not reliable. */
-uint64_t weir__decoder_estimate_frames(const weir_decoder *decoder);
-
-/* The stream's number among those of its kind, from 1. */
-uint32_t weir__decoder_stream_number(const weir_decoder *decoder);
-
 /* For a file without output: fills *error with the reason, or with `empty` if none is known. Returns the status. */
 int weir__decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error);
 

@@ -15,6 +15,7 @@
 
 #include <weir/clock.h>
 
+#include "stages/decoder/stream_facts.h"
 #include "stages/reader/bitstream.h"
 
 /* More first frames than this are read plainly: the few extra decoded frames cost little then. */
@@ -79,7 +80,7 @@ static bool can_look_ahead(const weir_frame_reader *reader)
     const weir_decoder *decoder = reader->file.decoder;
     uint32_t count = reader->sampling->count;
     return count > 0 && count <= max_first_frames && weir__bitstream_is_known(decoder->stream->codecpar->codec_id) &&
-           weir__decoder_has_dts(decoder);
+           weir__stream_has_dts(decoder->format, decoder->stream);
 }
 
 /* Makes the index: of the first packets if that is enough, else of all. */
@@ -342,7 +343,7 @@ uint64_t weir__frame_reader_estimate_frames(const weir_frame_reader *reader)
 {
     if (reader->targets.num)
         return reader->targets.num;
-    uint64_t num_frames = weir__decoder_estimate_frames(reader->file.decoder);
+    uint64_t num_frames = weir__stream_estimate_frames(reader->file.decoder->format, reader->file.decoder->stream);
     uint32_t count = reader->sampling->count;
     return count && (count < num_frames || num_frames == 0) ? count : num_frames;
 }

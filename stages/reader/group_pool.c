@@ -20,6 +20,7 @@
 
 #include <weir/clock.h>
 
+#include "stages/decoder/stream_facts.h"
 #include "stages/reader/bitstream.h"
 #include "stages/reader/group_cut.h"
 #include "stages/scale/rotate.h"
@@ -406,7 +407,7 @@ static uint64_t max_group_frames(const weir_file_packets *file, const weir_group
 {
     enum { GROUPS_PER_THREAD = 4 };
     uint64_t num_threads = file->decoder->config->threads;
-    uint64_t num_frames = weir__decoder_estimate_frames(file->decoder);
+    uint64_t num_frames = weir__stream_estimate_frames(file->decoder->format, file->decoder->stream);
     uint64_t max_frames = limit_of_pictures(file) / pictures->picture_bytes / (num_threads - 1);
     return num_frames == 0 ? max_frames : FFMIN(max_frames, num_frames / (num_threads * GROUPS_PER_THREAD));
 }

@@ -7,6 +7,8 @@
 
 #include <weir/clock.h>
 
+#include "stages/decoder/stream_facts.h"
+
 static const AVIndexEntry *entry_of(const weir_listed_packets *listed, size_t at)
 {
     return avformat_index_get_entry(listed->decoder->stream, (int)at);
@@ -69,7 +71,7 @@ static bool is_listed(const weir_listed_packets *listed, uint64_t max_packets, l
 {
     const weir_decoder *decoder = listed->decoder;
     AVIOContext *input = decoder->format->pb;
-    uint64_t num_packets = weir__decoder_count_listed(decoder);
+    uint64_t num_packets = weir__stream_count_listed(decoder->format, decoder->stream);
     if (num_packets == 0 || num_packets > max_packets || !input || !(input->seekable & AVIO_SEEKABLE_NORMAL))
         return false;
     return survey(listed, (size_t)num_packets, facts) && facts->num_bytes > (int64_t)listed->max_cached_bytes &&
@@ -78,7 +80,8 @@ static bool is_listed(const weir_listed_packets *listed, uint64_t max_packets, l
 
 static void fill_directory(const weir_listed_packets *listed, weir_packet_blocks *blocks)
 {
-    uint32_t num_packets = (uint32_t)weir__decoder_count_listed(listed->decoder), num_frames = 0;
+    uint32_t num_packets = (uint32_t)weir__stream_count_listed(listed->decoder->format, listed->decoder->stream),
+             num_frames = 0;
     int64_t block_bytes = 0;
     weir_packet_block *block = blocks->all;
     for (uint32_t i = 0; i < num_packets; i++) {

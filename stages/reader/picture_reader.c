@@ -10,6 +10,8 @@
 
 #include <weir/clock.h>
 
+#include "stages/decoder/stream_choice.h"
+#include "stages/decoder/stream_facts.h"
 #include "stages/scale/rotate.h"
 
 /* For selected frames. The packet cache holds about a minute of typical video. Reading a megabyte costs less than a
@@ -148,7 +150,7 @@ static void describe_source(const weir_picture_reader *reader, weir_frames *fram
     const weir_decoder *decoder = &reader->decoder;
     frames->time_base_num = decoder->stream->time_base.num;
     frames->time_base_den = decoder->stream->time_base.den;
-    frames->stream = weir__decoder_stream_number(decoder);
+    frames->stream = weir__stream_number(decoder->format, decoder->stream);
     frames->stream_index = (uint32_t)decoder->stream->index;
     frames->source_width = (uint32_t)reader->source_width;
     frames->source_height = (uint32_t)reader->source_height;
@@ -246,7 +248,7 @@ static uint64_t count_expected(const weir_picture_reader *reader)
 {
     /* not for single frames of a long file: counting takes time in proportion to the file */
     bool is_plain = weir__sampling_is_plain(reader->wanted.sampling);
-    uint64_t counted = is_plain ? weir__decoder_count_frames(&reader->decoder) : 0;
+    uint64_t counted = is_plain ? weir__stream_count_frames(reader->decoder.format, reader->decoder.stream) : 0;
     uint32_t count = reader->wanted.sampling->count;
     if (counted == 0)
         return reader->num_frames + reader->frames.targets.num_missing;

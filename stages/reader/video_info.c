@@ -6,6 +6,8 @@
 
 #include <weir/clock.h>
 
+#include "stages/decoder/stream_choice.h"
+#include "stages/decoder/stream_facts.h"
 #include "stages/scale/rotate.h"
 
 /* A rate or an aspect; 0 / 1 = unknown. */
@@ -63,9 +65,9 @@ weir_video_info weir__video_info_of(const weir_decoder *decoder)
         .full_range = parameters->color_range == AVCOL_RANGE_JPEG,
         .time_base_num = stream->time_base.num,
         .time_base_den = stream->time_base.den,
-        .num_frames = weir__decoder_count_frames(decoder),
+        .num_frames = weir__stream_count_frames(decoder->format, decoder->stream),
         .duration_ns = duration_of(decoder),
-        .stream = weir__decoder_stream_number(decoder),
+        .stream = weir__stream_number(decoder->format, decoder->stream),
         .stream_index = (uint32_t)stream->index,
         .has_audio = has_sound(decoder->format),
     };
