@@ -293,6 +293,13 @@ static int fail_file(const tool_call *call, const weir_error *error)
     return tool_fail_early(call, &named);
 }
 
+/* What the program's PNG files can hold. */
+static bool fits_png(const weir_picture_config *picture)
+{
+    bool is_planar = picture->pixel == WEIR_PIXEL_YUV420P || picture->pixel == WEIR_PIXEL_YUV420P10;
+    return !is_planar && picture->layout != WEIR_LAYOUT_NCHW;
+}
+
 static int check_output(const tool_call *call)
 {
     bool is_stdout = settings.output && strcmp(settings.output, "-") == 0;
@@ -311,9 +318,7 @@ static int check_output(const tool_call *call)
                            "of these for any other name",
                            settings.output);
     settings.format = (int)format;
-    if (settings.output && settings.format == FRAME_FORMAT_PNG &&
-        (settings.video.picture.pixel == WEIR_PIXEL_YUV420P || settings.video.picture.pixel == WEIR_PIXEL_YUV420P10 ||
-         settings.video.picture.layout == WEIR_LAYOUT_NCHW))
+    if (settings.output && settings.format == FRAME_FORMAT_PNG && !fits_png(&settings.video.picture))
         return tool_refuse(
             call, "PNG pictures are rgb24, gray8, rgb48 or gray16, in the layout nhwc (see --pixel and --layout)");
     return TOOL_DONE;

@@ -368,6 +368,39 @@ static void report_tuned(const record_settings *settings, const record_tuned *tu
 
 /* -- the whole run */
 
+/* What the tuner, the headspace and the experiments found, after the summary. */
+static int report_experiments(const record_settings *settings, const record_outcome *outcome)
+{
+    int status = RECORD_DONE;
+    if (settings->tune)
+        report_tuned(settings, &outcome->tuned);
+    if (settings->headspace_step_ns && report_headspace(settings, &outcome->headspace) != RECORD_DONE)
+        status = RECORD_FAILED;
+    if (settings->explain && report_explained(settings, outcome->explain) != RECORD_DONE)
+        status = RECORD_FAILED;
+    return status;
+}
+
+/* Of a run of one process; exit_status is the one so far. Returns the one of the program. */
+static int report_run(const record_settings *settings, const record_outcome *outcome, int64_t run_id,
+                      bool has_database, int exit_status)
+{
+    if (settings->quiet)
+        record_tell_failures(settings, outcome->num_failures, outcome->num_files, settings->db_path);
+    else if (!has_database || report(settings, run_id) != RECORD_DONE)
+        exit_status = RECORD_FAILED;
+    if (outcome->is_useless)
+        return exit_status == RECORD_DONE ? record_tell_useless(settings, outcome->num_failures) : exit_status;
+    int status = report_experiments(settings, outcome);
+    return exit_status == RECORD_DONE ? status : exit_status;
+}
+
+/* A job that goes on in its own database has what earlier ranks recorded, too. */
+static bool goes_on_in_place(const record_settings *settings)
+{
+    return settings->resume_path && strcmp(settings->resume_path, settings->db_path) == 0;
+}
+
 /* Runs, closes the database in any case, and prints the report from it. */
 static int record(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
                   int signal_fd)
@@ -384,25 +417,10 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         exit_status = was_run ? RECORD_FAILED : exit_status;
     if (was_run && ranks->world.size > 1)
         return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
-    if (was_run && settings->resume_path && strcmp(settings->resume_path, settings->db_path) == 0 &&
-        record_ranks_merge(settings, settings->db_path) != RECORD_DONE)
+    if (was_run && goes_on_in_place(settings) && record_ranks_merge(settings, settings->db_path) != RECORD_DONE)
         exit_status = RECORD_FAILED;
-    bool has_summary =
-        was_run && !settings->quiet && !observers.has_lost_database && report(settings, run_id) == RECORD_DONE;
-    if (was_run && settings->quiet)
-        record_tell_failures(settings, outcome.num_failures, outcome.num_files, settings->db_path);
-    else if (was_run && !has_summary)
-        exit_status = RECORD_FAILED;
-    if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
-        exit_status = record_tell_useless(settings, outcome.num_failures);
-    if (was_run && settings->tune && !outcome.is_useless)
-        report_tuned(settings, &outcome.tuned);
-    if (was_run && settings->headspace_step_ns && !outcome.is_useless &&
-        report_headspace(settings, &outcome.headspace) != RECORD_DONE && exit_status == RECORD_DONE)
-        exit_status = RECORD_FAILED;
-    if (was_run && settings->explain && !outcome.is_useless &&
-        report_explained(settings, outcome.explain) != RECORD_DONE && exit_status == RECORD_DONE)
-        exit_status = RECORD_FAILED;
+    if (was_run)
+        exit_status = report_run(settings, &outcome, run_id, !observers.has_lost_database, exit_status);
     record_explain_free(outcome.explain);
     return exit_status;
 }

@@ -219,49 +219,72 @@ static void put_what(const run_lines *s)
     free(name);
 }
 
-void run_put_headline(run_lines *s)
+/* Files, or items where there are no files. */
+typedef struct headline_counts {
+    uint64_t done, failed, skipped;
+    uint64_t all; /* or as many as are expected, if these are more */
+} headline_counts;
+
+static headline_counts count_for_headline(const run_lines *s)
 {
     const weir_total *decode = find_decode(s), *queue = weir_totals_sink_queue(s->totals);
-    uint64_t failed = 0, skipped = 0, done = decode ? count_decoded(s) : queue ? queue->metrics.queue.num_items : 0;
-    for (size_t i = 0; i < s->totals->of[WEIR_SUBJECT_STAGE].count; i++) {
-        failed += s->totals->of[WEIR_SUBJECT_STAGE].all[i].metrics.task.num_failures;
-        skipped += s->totals->of[WEIR_SUBJECT_STAGE].all[i].metrics.task.num_skipped;
+    const weir_total_list *stages = &s->totals->of[WEIR_SUBJECT_STAGE];
+    headline_counts counts = { .done = decode ? count_decoded(s) : queue ? queue->metrics.queue.num_items : 0 };
+    for (size_t i = 0; i < stages->count; i++) {
+        counts.failed += stages->all[i].metrics.task.num_failures;
+        counts.skipped += stages->all[i].metrics.task.num_skipped;
     }
-    if (s->num_open && !is_part(s) && !s->filter->name && failed < (uint64_t)s->num_failures)
-        failed = (uint64_t)s->num_failures;
-    done -= decode && skipped < done ? skipped : 0;
-    s->num_done = done;
-    uint64_t all = done + failed + skipped, expected = s->expected > 0 ? (uint64_t)s->expected : 0;
-    all = expected > all ? expected : all;
-    char figure[WEIR_FORMAT_BYTES], took[WEIR_FORMAT_BYTES];
-    weir__text_format_duration(took, shown_ns(s));
-    bool is_done = s->state == WEIR_RUN_FINISHED;
-    put_what(s);
-    if (s->num_runs == 1 && s->lacks_end)
+    /* of a run that goes on, the list of failures is ahead of the laps */
+    if (s->num_open && !is_part(s) && !s->filter->name && counts.failed < (uint64_t)s->num_failures)
+        counts.failed = (uint64_t)s->num_failures;
+    counts.done -= decode && counts.skipped < counts.done ? counts.skipped : 0;
+    counts.all = counts.done + counts.failed + counts.skipped;
+    if (s->expected > 0 && (uint64_t)s->expected > counts.all)
+        counts.all = (uint64_t)s->expected;
+    return counts;
+}
+
+/* "stopped after 3.2 s: ", of one run that has not finished */
+static void put_state(const run_lines *s, const char *took)
+{
+    if (s->num_runs != 1)
+        return;
+    if (s->lacks_end)
         fprintf(s->out, "the end could not be recorded, after %s: ", took);
-    else if (s->num_runs == 1 && !is_done && s->took_ns > 0)
+    else if (s->state == WEIR_RUN_FINISHED)
+        return;
+    else if (s->took_ns > 0)
         fprintf(s->out, "%s %s %s: ", weir_run_state_name(s->state), s->num_open ? "for" : "after", took);
-    else if (s->num_runs == 1 && !is_done && !weir_reader_lacks(s->reader))
+    else if (!weir_reader_lacks(s->reader))
         fprintf(s->out, "%s: ", weir_run_state_name(s->state));
-    format_number(figure, (double)done);
-    fputs(figure, s->out);
-    if (all > done) {
-        format_number(figure, (double)all);
-        fprintf(s->out, " of %s", figure);
-    }
-    fprintf(s->out, " %s%s %s", has_files(s) ? "file" : "item", all == 1 ? "" : "s",
-            decode ? "decoded" : "delivered");
-    if (s->num_runs == 1 && is_done && s->took_ns > 0)
+}
+
+static void put_number(const run_lines *s, const char *before, uint64_t number, const char *after)
+{
+    char figure[WEIR_FORMAT_BYTES];
+    format_number(figure, (double)number);
+    fprintf(s->out, "%s%s%s", before, figure, after);
+}
+
+void run_put_headline(run_lines *s)
+{
+    const headline_counts counts = count_for_headline(s);
+    char took[WEIR_FORMAT_BYTES];
+    s->num_done = counts.done;
+    weir__text_format_duration(took, shown_ns(s));
+    put_what(s);
+    put_state(s, took);
+    put_number(s, "", counts.done, "");
+    if (counts.all > counts.done)
+        put_number(s, " of ", counts.all, "");
+    fprintf(s->out, " %s%s %s", has_files(s) ? "file" : "item", counts.all == 1 ? "" : "s",
+            find_decode(s) ? "decoded" : "delivered");
+    if (s->num_runs == 1 && s->state == WEIR_RUN_FINISHED && s->took_ns > 0)
         fprintf(s->out, " in %s", took);
-    const struct {
-        uint64_t count;
-        const char *word;
-    } others[] = { { failed, "failed" }, { skipped, "skipped" } };
-    for (size_t i = 0; i < 2; i++)
-        if (others[i].count) {
-            format_number(figure, (double)others[i].count);
-            fprintf(s->out, ", %s %s", figure, others[i].word);
-        }
+    if (counts.failed)
+        put_number(s, ", ", counts.failed, " failed");
+    if (counts.skipped)
+        put_number(s, ", ", counts.skipped, " skipped");
     if (s->num_runs > 1 && s->num_open)
         fprintf(s->out, "; %" PRId64 " of the runs %s not ended", s->num_open, s->num_open == 1 ? "has" : "have");
 }
