@@ -4,6 +4,7 @@
  */
 #include "tests/support.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -531,6 +532,65 @@ TEST_CASE(a_child_process_neither_closes_nor_waits)
     assert_int_equal(status, 0);
     assert_int_equal(weir_pipeline_close(other, WEIR_FOREVER), WEIR_OK);
     end_left();
+}
+
+/* ---- forks --------------------------------------------------------------------------------------------------------- */
+
+static atomic_bool has_forked;
+
+/* Runs a pipeline, and takes the locks of the process that this needs. */
+static void run_short_one(void)
+{
+    test_ledger used = LEDGER;
+    test_numbers few = { .ledger = &used, .count = 3 };
+    weir_builder *builder = builder_with(&few);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = NULL;
+    if (weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, &pipeline, NULL) != WEIR_OK)
+        abort();
+    weir_pipeline_stop_on_signals(pipeline);
+    weir_pipeline_close(pipeline, WEIR_FOREVER);
+}
+
+static void run_until_forked(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&has_forked))
+        run_short_one();
+}
+
+/* A child that waits for a thread of the parent is killed by the alarm. */
+static int fork_one(void)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(20);
+        run_short_one();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+TEST_CASE(forked_children_run_pipelines_while_threads_of_the_parent_do)
+{
+    enum { NUM_THREADS = 3, NUM_FORKS = 200 };
+    uv_thread_t threads[NUM_THREADS];
+#ifdef SANITIZED_THREADS /* starts no threads after fork() */
+    skip();
+#endif
+    atomic_store(&has_forked, false);
+    for (int i = 0; i < NUM_THREADS; i++)
+        assert_int_equal(uv_thread_create(&threads[i], run_until_forked, NULL), 0);
+    int status = 0;
+    for (int i = 0; i < NUM_FORKS && status == 0; i++)
+        status = fork_one();
+    atomic_store(&has_forked, true);
+    for (int i = 0; i < NUM_THREADS; i++)
+        uv_thread_join(&threads[i]);
+    assert_int_equal(status, 0);
 }
 
 TEST_MAIN(test_setup, test_teardown, NULL, NULL)

@@ -1221,6 +1221,72 @@ static void use_what_is_of_the_parent(const char *path)
     CHILD_ASSERT(weir_sqlite_close(own, NULL) == WEIR_OK);
 }
 
+/* SQLite has still what it knew of the parent's file. */
+static void record_into_the_file_of_the_parent(const char *path)
+{
+    weir_sqlite_writer *writer = NULL;
+    weir_error error = { 0 };
+    CHILD_ASSERT(weir_sqlite_open(path, NULL, &writer, &error) == WEIR_EFORKED);
+    CHILD_ASSERT(!writer && strstr(error.message, path) && strstr(error.message, "another file"));
+}
+
+TEST_CASE(a_forked_child_records_into_no_file_that_its_parent_has_open)
+{
+    const char *path = in_folder("a.db"), *closed = in_folder("b.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    close_writer(open_writer(closed, NULL));
+    assert_int_equal(in_child(record_into_the_file_of_the_parent, path), 0);
+    if (!IS_THREAD_SANITIZER) {
+        of_the_parent = writer;
+        assert_int_equal(in_child(use_what_is_of_the_parent, closed), 0);
+    }
+    close_writer(writer);
+}
+
+static atomic_bool has_forked;
+
+/* Takes SQLite's locks of the process as often as it can. */
+static void *open_memories(void *unused)
+{
+    while (!atomic_load(&has_forked)) {
+        sqlite3 *db;
+        if (sqlite3_open(":memory:", &db) == SQLITE_OK)
+            sqlite3_exec(db, "CREATE TABLE t(x); INSERT INTO t VALUES(randomblob(9))", NULL, NULL, NULL);
+        sqlite3_close(db);
+    }
+    return unused;
+}
+
+/* A child that waits for a thread of the parent is killed by the alarm. */
+static void record_in_memory(const char *unused)
+{
+    (void)unused;
+    alarm(20);
+    weir_sqlite_writer *own = open_in_child(NULL, &(weir_sqlite_options){ .in_memory = true });
+    observe_lap(weir_sqlite_observer(own), 0, 4);
+    CHILD_ASSERT(weir_sqlite_close(own, NULL) == WEIR_OK);
+}
+
+TEST_CASE(forked_children_use_sqlite_while_threads_of_the_parent_do)
+{
+    enum { NUM_THREADS = 3, NUM_FORKS = 100 };
+    pthread_t threads[NUM_THREADS];
+    if (IS_THREAD_SANITIZER)
+        skip();
+    weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
+    atomic_store(&has_forked, false);
+    for (int i = 0; i < NUM_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_memories, NULL), 0);
+    int result = 0;
+    for (int i = 0; i < NUM_FORKS && result == 0; i++)
+        result = in_child(record_in_memory, NULL);
+    atomic_store(&has_forked, true);
+    for (int i = 0; i < NUM_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    close_writer(writer);
+    assert_int_equal(result, 0);
+}
+
 TEST_CASE(a_writer_stays_with_the_process_that_has_opened_it)
 {
     const char *path = in_folder("a.db"), *other = in_folder("b.db");

@@ -14,8 +14,8 @@
  * lock, so either the thread that closes sees FREED, joins and returns WEIR_OK, or the service thread finds LEFT.
  * weir_pipeline_close_wait() joins those left that are FREED.
  *
- * Lock order: no other lock is taken under `lock`, and no user code runs under it. A forked child has none of the threads: it skips
- * what its parent has left.
+ * Lock order: no other lock is taken under `lock`, and no user code runs under it. It is held during fork(). A forked child has none
+ * of the threads: it skips what its parent has left.
  */
 #include "engine/run/closing.h"
 
@@ -37,8 +37,32 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* one was freed or joined; with lock */
 static weir__closing *left;                               /* guarded by lock: LEFT, and what follows */
 
+static void lock_for_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* No thread waits in the child: what the parent's threads left in the condition variable must not count. */
+static void reset_in_child(void)
+{
+    changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock_for_fork, unlock_after_fork, reset_in_child);
+}
+
 weir__closing *weir__closing_new(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     return calloc(1, sizeof(weir__closing));
 }
 

@@ -16,11 +16,11 @@
 static const int numbers[] = { SIGINT, SIGTERM };
 enum { NUM_SIGNALS = sizeof numbers / sizeof numbers[0] };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sigaction before[NUM_SIGNALS]; /* guarded by lock */
-static _Atomic(weir_pipeline *) first;       /* written with lock */
-static atomic_uint num_handlers;             /* running now */
-static _Atomic int64_t stopped_ns;           /* when a signal last stopped a pipeline */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held during fork() */
+static struct sigaction before[NUM_SIGNALS];             /* guarded by lock */
+static _Atomic(weir_pipeline *) first;                   /* written with lock */
+static atomic_uint num_handlers;                         /* running now */
+static _Atomic int64_t stopped_ns;                       /* when a signal last stopped a pipeline */
 
 static void set_actions(const struct sigaction *actions, bool each)
 {
@@ -73,8 +73,31 @@ static void stop_all(int number)
     errno = error;
 }
 
+static void lock_for_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* Handlers that run on the parent's other threads are not in the child. */
+static void reset_in_child(void)
+{
+    atomic_store(&num_handlers, 0);
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock_for_fork, unlock_after_fork, reset_in_child);
+}
+
 int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!pipeline)
         return WEIR_EINVAL;
     if (is_of_parent(pipeline))
@@ -83,6 +106,7 @@ int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
     for (int i = 0; i < NUM_SIGNALS; i++)
         sigaddset(&action.sa_mask, numbers[i]); /* one at a time */
 
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
     if (!atomic_load(&first))
         for (int i = 0; i < NUM_SIGNALS; i++)

@@ -135,28 +135,45 @@ static void catch_head(weir_ffmpeg_log *log, const char *format, va_list argumen
 
 /* ---- threads of codecs --- ---------------------------------------------------------------------------------------- */
 
-static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
-static weir_ffmpeg_watch *watches; /* guarded by watch_lock */
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER; /* held during fork() */
+static weir_ffmpeg_watch *watches;                             /* guarded by watch_lock */
+
+static void lock_watches(void)
+{
+    pthread_mutex_lock(&watch_lock);
+}
+
+static void unlock_watches(void)
+{
+    pthread_mutex_unlock(&watch_lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock_watches, unlock_watches, unlock_watches);
+}
 
 void weir__ffmpeg_watch_begin(weir_ffmpeg_watch *watch, const void *opaque)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     watch->opaque = opaque;
     atomic_store(&watch->num_trouble, 0);
-    pthread_mutex_lock(&watch_lock);
+    lock_watches();
     watch->next = watches;
     watches = watch;
-    pthread_mutex_unlock(&watch_lock);
+    unlock_watches();
 }
 
 void weir__ffmpeg_watch_end(weir_ffmpeg_watch *watch)
 {
-    pthread_mutex_lock(&watch_lock);
+    lock_watches();
     weir_ffmpeg_watch **at = &watches;
     while (*at && *at != watch)
         at = &(*at)->next;
     if (*at)
         *at = watch->next;
-    pthread_mutex_unlock(&watch_lock);
+    unlock_watches();
     watch->opaque = NULL;
 }
 
@@ -172,13 +189,13 @@ static bool note_watched(void *source, int level, const char *format)
     bool is_watched = false;
     if (!is_codec)
         return false;
-    pthread_mutex_lock(&watch_lock);
+    lock_watches();
     for (weir_ffmpeg_watch *watch = watches; watch && !is_watched; watch = watch->next) {
         is_watched = watch->opaque == ((AVCodecContext *)source)->opaque;
         if (is_watched && (level <= AV_LOG_ERROR || is_concealing(level, format)))
             atomic_fetch_add(&watch->num_trouble, 1);
     }
-    pthread_mutex_unlock(&watch_lock);
+    unlock_watches();
     return is_watched;
 }
 

@@ -17,7 +17,8 @@
 #include "stats/schema/database.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static weir_store *stores; /* guarded by registry_lock */
+static weir_store *stores;            /* guarded by registry_lock */
+static weir_store *stores_of_parents; /* the same; they stay as they were at the fork */
 static atomic_uint num_forks;
 
 /* ---- fork() -------------------------------------------------------------------------------------------------------- */
@@ -36,6 +37,11 @@ static void unlock_registry(void)
 /* Their threads are not in the child, and SQLite's connections must not be used or closed there. */
 static void forget_stores(void)
 {
+    weir_store **end = &stores;
+    while (*end)
+        end = &(*end)->next;
+    *end = stores_of_parents;
+    stores_of_parents = stores;
     stores = NULL;
     atomic_fetch_add_explicit(&num_forks, 1, memory_order_relaxed);
     unlock_registry();
@@ -230,6 +236,28 @@ static weir_store *join_or_add(dev_t device, ino_t inode, weir_store *made)
     return store;
 }
 
+/* SQLite knows the file still, with the locks of a process that this one is not. */
+static bool is_open_in_parent(dev_t device, ino_t inode)
+{
+    lock_registry();
+    const weir_store *store = stores_of_parents;
+    while (store && (store->device != device || store->inode != inode))
+        store = store->next;
+    unlock_registry();
+    return store != NULL;
+}
+
+/* Joins the store of the file that is there, if there is one. */
+static int join_existing(const char *path, const struct stat *file, weir_store **result, weir_error *error)
+{
+    if (is_open_in_parent(file->st_dev, file->st_ino))
+        return weir_error_set(error, WEIR_EFORKED, 0,
+                              "database %s: the parent process had it open at the fork: record into another file",
+                              weir__path_for_message(path).text);
+    *result = join_or_add(file->st_dev, file->st_ino, NULL);
+    return WEIR_OK;
+}
+
 int weir__store_join(const char *path, int64_t deadline_ns, weir_store **result, weir_error *error)
 {
     struct stat file;
@@ -237,9 +265,11 @@ int weir__store_join(const char *path, int64_t deadline_ns, weir_store **result,
     int status = weir__path_prepare_writing(path, error); /* what may not be opened may not be joined */
     if (status != WEIR_OK)
         return status;
-    *result = stat(path, &file) == 0 ? join_or_add(file.st_dev, file.st_ino, NULL) : NULL;
-    if (*result)
-        return WEIR_OK;
+    *result = NULL;
+    if (stat(path, &file) == 0)
+        status = join_existing(path, &file, result, error);
+    if (status != WEIR_OK || *result)
+        return status;
 
     weir_store *made = NULL;
     status = make_store(path, "", deadline_ns, &made, error);

@@ -12,6 +12,7 @@
 #include <weir/clock.h>
 
 #include "common/replacement.h"
+#include "stats/schema/database_fork.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/schema.h"
 #include "stats/schema/tables.h"
@@ -87,6 +88,7 @@ static int open_connection(const char *name, int flags, sqlite3 **db, const char
     if (!sqlite3_threadsafe())
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "this SQLite was built without threads; use another build");
+    weir__database_watch_forks();
     /* NOMUTEX: each connection of ours belongs to one thread at a time. */
     int code = sqlite3_open_v2(name, db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)

@@ -16,8 +16,9 @@
  *
  * Writers that a process opens for the same file, one for each of its pipelines, share one thread, one connection and its
  * transactions. Each has its own buffer, limits and runs. A writer stays with the process that has opened it: in a forked
- * child, its functions return WEIR_EFORKED and do nothing, and the child records into another file: SQLite allows no use of one that
- * its parent had open.
+ * child, its functions return WEIR_EFORKED and do nothing, and the child records into another file, or into memory: SQLite allows no
+ * use of a file that its parent had open at the fork, and weir_sqlite_open() refuses it. The locks that SQLite has for the process are
+ * held during a fork, so a child gets them free.
  *
  * If the database is locked, full or failing, writes are retried while the buffer has room. Entries that are dropped
  * in the end are counted, logged, reported by weir_sqlite_close() (WEIR_ENOTFOUND: the file was deleted or replaced

@@ -1,0 +1,89 @@
+/*
+ * SQLite has some locks for the whole process, around its lists of files, its pages and its counts. A thread that is not in a forked
+ * child may have had one of them at the moment of the fork; the child would wait for it for ever. So they are held during
+ * fork(), in an order in which SQLite takes several of them itself. SQLite holds them for memory and lists only, not while it
+ * reads or writes a file.
+ *
+ * A process may have several copies of this library with one SQLite: only one of them does this. They see that by a file system of
+ * that name, which nobody opens.
+ */
+#include "stats/schema/database_fork.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sqlite3.h>
+
+/* SQLite finds its file system while it has the lock of random numbers, and takes random numbers for the names of temporary files while it
+   has the one of files. It allocates under all of them. */
+static const int numbers[] = {
+    SQLITE_MUTEX_STATIC_OPEN, SQLITE_MUTEX_STATIC_VFS1, SQLITE_MUTEX_STATIC_VFS2,
+    SQLITE_MUTEX_STATIC_VFS3, SQLITE_MUTEX_STATIC_LRU,  SQLITE_MUTEX_STATIC_PMEM,
+    SQLITE_MUTEX_STATIC_PRNG, SQLITE_MUTEX_STATIC_MAIN, SQLITE_MUTEX_STATIC_MEM,
+};
+enum { NUM_LOCKS = sizeof numbers / sizeof *numbers };
+
+static sqlite3_mutex *locks[NUM_LOCKS]; /* immutable when the handlers are there */
+static bool is_marked;                  /* this copy of the library does it */
+
+static void take_locks(void)
+{
+    for (size_t i = 0; i < NUM_LOCKS; i++)
+        sqlite3_mutex_enter(locks[i]);
+}
+
+static void give_locks(void)
+{
+    for (size_t i = NUM_LOCKS; i > 0; i--)
+        sqlite3_mutex_leave(locks[i - 1]);
+}
+
+/* ---- one copy of the library ---------------------------------------------------------------------------------------- */
+
+static int refuse_file(sqlite3_vfs *self, const char *name, sqlite3_file *file, int flags, int *used_flags)
+{
+    (void)self, (void)name, (void)flags, (void)used_flags;
+    file->pMethods = NULL;
+    return SQLITE_CANTOPEN;
+}
+
+static sqlite3_vfs marker = {
+    .iVersion = 1,
+    .szOsFile = sizeof(sqlite3_file),
+    .mxPathname = 1,
+    .zName = "weir-forks",
+    .xOpen = refuse_file,
+};
+
+/* Is this the first copy that asks? */
+static bool mark_process(void)
+{
+    sqlite3_mutex *lock = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
+    sqlite3_mutex_enter(lock);
+    is_marked = !sqlite3_vfs_find(marker.zName) && sqlite3_vfs_register(&marker, 0) == SQLITE_OK;
+    sqlite3_mutex_leave(lock);
+    return is_marked;
+}
+
+/* The marker is in this library: without it, SQLite must not find it. Its handlers end with it, too. */
+__attribute__((destructor)) static void unmark_process(void)
+{
+    if (is_marked)
+        sqlite3_vfs_unregister(&marker);
+}
+
+static void register_handlers(void)
+{
+    if (sqlite3_initialize() != SQLITE_OK || !mark_process())
+        return;
+    for (size_t i = 0; i < NUM_LOCKS; i++)
+        locks[i] = sqlite3_mutex_alloc(numbers[i]);
+    pthread_atfork(take_locks, give_locks, give_locks);
+}
+
+void weir__database_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_handlers);
+}
