@@ -92,6 +92,8 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_pipeline_mark_phase(p, NULL));
     REFUSED(weir_pipeline_mark_mode(NULL, "train"));
     REFUSED(weir_pipeline_mark_mode(p, NULL));
+    REFUSED(weir_pipeline_end_lap(NULL, 0));
+    REFUSED(weir_pipeline_end_lap(p, -2));
     weir_kept_failure *failure;
     REFUSED(weir_pipeline_next_failure(NULL, &failure));
     REFUSED(weir_pipeline_next_failure(p, NULL));

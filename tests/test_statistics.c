@@ -397,6 +397,131 @@ TEST_CASE(the_last_lap_is_recorded_after_a_failure)
     ledger_close(&ledger);
 }
 
+/* With what the observers have got so far. */
+static uint64_t num_tasks_told(test_recorder *recorder, const char *name)
+{
+    uint64_t count = 0;
+    pthread_mutex_lock(&recorder->lock);
+    for (uint64_t i = 0; i < recorder->num_stage_records; i++)
+        if (strcmp(recorder->stages[i].name, name) == 0)
+            count += recorder->stages[i].lap.metrics.task.num_tasks;
+    pthread_mutex_unlock(&recorder->lock);
+    return count;
+}
+
+TEST_CASE(a_lap_that_is_asked_for_has_all_up_to_now)
+{
+    test_recorder recorder;
+    weir_item item;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 200 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(
+        builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_FOREVER }, &recorder);
+    for (uint64_t taken = 1; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; taken++) {
+        weir_item_release(&item);
+        weir_account before = account_of(pipeline, "pass");
+        assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_FOREVER), WEIR_OK);
+        weir_account after = account_of(pipeline, "pass");
+        assert_in_range(num_tasks_told(&recorder, "0:1:pass"), before.passed_on, after.passed_on + 1);
+        assert_true(counter_value(&recorder.laps) >= (int64_t)taken);
+    }
+    assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_FOREVER), WEIR_OK); /* in the tail */
+    assert_int_equal(num_tasks_told(&recorder, "0:1:pass"), 200);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:pass").metrics.task.num_tasks, 200);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void count_tasks(void *count, const weir_subject_lap *lap)
+{
+    if (lap->subject == WEIR_SUBJECT_STAGE && strcmp(lap->name, "0:1:apart") == 0)
+        counter_add(count, (int64_t)lap->metrics.task.num_tasks);
+}
+
+TEST_CASE(a_stage_with_an_interval_of_its_own_is_told_when_it_is_asked_for)
+{
+    test_counter count;
+    counter_init(&count);
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, 0,
+                      &(weir_stage_options){ .name = "apart", .stats_interval_ns = 3600 * WEIR_SECOND });
+    weir_builder_sink(builder, NULL);
+    const weir_observer observer = { .self = &count, .lap = count_tasks };
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    assert_int_equal(drain_all(pipeline), 20);
+    assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(counter_value(&count), 20);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(counter_value(&count), 20);
+    ledger_close(&ledger);
+}
+
+static weir_pipeline *asked_by_observer;
+static atomic_int status_of_observer;
+
+static void ask_in_observer(test_recorder *recorder, void *unused)
+{
+    (void)recorder, (void)unused;
+    if (asked_by_observer)
+        atomic_store(&status_of_observer, weir_pipeline_end_lap(asked_by_observer, WEIR_FOREVER));
+}
+
+TEST_CASE(an_observer_does_not_wait_for_itself_to_get_a_lap)
+{
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    asked_by_observer = NULL;
+    recorder_init(&recorder);
+    recorder.on_lap = ask_in_observer;
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){
+                           .stats_interval_ns = WEIR_FOREVER, .observers = &recorder.observer, .num_observers = 1 });
+    asked_by_observer = pipeline;
+    assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(atomic_load(&status_of_observer), WEIR_EBUSY);
+    weir_pipeline_free(pipeline);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void wait_in_observer(test_recorder *recorder, void *gate)
+{
+    (void)recorder;
+    gate_pass(gate);
+}
+
+TEST_CASE(an_observer_that_is_held_up_costs_no_more_than_the_time_given)
+{
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    recorder_init(&recorder);
+    recorder.on_lap = wait_in_observer;
+    recorder.on_lap_argument = &gate;
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){
+                           .stats_interval_ns = WEIR_FOREVER, .observers = &recorder.observer, .num_observers = 1 });
+    assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_MILLISECOND), WEIR_ETIMEDOUT);
+    gate_open(&gate);
+    assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_FOREVER), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 TEST_CASE(the_laps_cover_the_run_without_gap)
 {
     test_gate gate = GATE;

@@ -216,12 +216,25 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
     taker->due_ns = taker->next_ns;
 }
 
+/* Somebody waits until observers know what was measured up to now. Without memory, it is tried again later. */
+static void serve_request(weir_pipeline *pipeline)
+{
+    weir__lap_taker *taker = pipeline->lap_taker;
+    weir_outbox *outbox = &pipeline->reporting->outbox;
+    uint64_t asked = weir__outbox_last_asked(outbox);
+    if (asked == taker->num_asked || !(taker->in_tail || take_measured(pipeline, true, false)))
+        return;
+    if (end_interval(pipeline) && weir__outbox_add_asked(outbox, asked))
+        taker->num_asked = asked;
+}
+
 void weir__laps_take(weir_pipeline *pipeline, bool interval_ended)
 {
     weir__lap_taker *taker = pipeline->lap_taker;
     int64_t now_ns = weir_clock_ns();
     if (interval_ended)
         take_measured(pipeline, false, false);
+    serve_request(pipeline);
     if (now_ns < weir__laps_due_ns(pipeline))
         return;
     if ((taker->in_tail || take_measured(pipeline, true, false)) && now_ns >= taker->due_ns)

@@ -30,6 +30,7 @@ typedef struct weir__lap_taker {
     int64_t told_ns;     /* laps up to this time have been passed on */
     int64_t due_ns;      /* end of the interval; INT64_MAX = the end of the run */
     int64_t next_ns;     /* the first multiple of stats_interval_ns not yet reached */
+    uint64_t num_asked;  /* the last request that was served; see lap_request.c */
     bool in_tail;        /* what was measured up to the end of the work has been taken */
     uint64_t num_traced; /* records of the engine when laps were last taken */
     weir__wall_clock wall_clock;
@@ -45,8 +46,8 @@ void weir__laps_destroy(weir_pipeline *pipeline);
 /* When to call weir__laps_take(). INT64_MAX = at the end of the run. */
 int64_t weir__laps_due_ns(const weir_pipeline *pipeline);
 
-/* Passes the laps of the interval to the outbox if its end is due; and those of intervals that marks have ended, if
-   interval_ended. */
+/* Passes the laps of the interval to the outbox if its end is due, or was asked for; and those of intervals that marks have ended,
+   if interval_ended. */
 void weir__laps_take(weir_pipeline *pipeline, bool interval_ended);
 
 /* The wall-clock time at the monotonic time at_ns. Also before the service thread starts. */

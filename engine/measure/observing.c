@@ -252,6 +252,19 @@ static void deliver_end(const weir_pipeline *pipeline)
     TELL(pipeline, run_end, &end);
 }
 
+static void deliver_all_held(const weir_pipeline *pipeline)
+{
+    for (uint32_t i = 0; i < pipeline->laps->subjects.count; i++)
+        deliver_held(pipeline, pipeline->reporting->held[i]);
+}
+
+/* All that was measured before the request has been told, also of stages with an interval of their own. */
+static void answer_request(const weir_pipeline *pipeline, uint64_t asked)
+{
+    deliver_all_held(pipeline);
+    weir__outbox_answer(&pipeline->reporting->outbox, asked);
+}
+
 static void deliver_message(delivery *to, const weir_message *message)
 {
     const weir_pipeline *pipeline = to->pipeline;
@@ -261,6 +274,7 @@ static void deliver_message(delivery *to, const weir_message *message)
     case MESSAGE_FAILURE: TELL(pipeline, failure, &message->failure); break;
     case MESSAGE_STALL: weir_log(WEIR_LOG_WARNING, "%s", message->event.detail); /* fall through */
     case MESSAGE_EVENT: TELL(pipeline, event, &message->event); break;
+    case MESSAGE_ASKED: answer_request(pipeline, message->asked); break;
     }
 }
 
@@ -287,8 +301,7 @@ static void observer_main(void *argument)
     weir__failure_log_finish(pipeline->failure_log);
     deliver_dropped(pipeline);
     deliver_lost_records(pipeline);
-    for (uint32_t i = 0; i < pipeline->laps->subjects.count; i++)
-        deliver_held(pipeline, pipeline->reporting->held[i]);
+    deliver_all_held(pipeline);
     deliver_end(pipeline);
 }
 

@@ -27,6 +27,9 @@ int weir__outbox_init(weir_outbox *outbox)
     outbox->lock = WEIR_MUTEX;
     int code = uv_cond_init(&outbox->filled);
     outbox->filled_made = code == 0;
+    if (code == 0)
+        code = uv_cond_init(&outbox->told);
+    outbox->told_made = code == 0;
     return code;
 }
 
@@ -38,6 +41,8 @@ void weir__outbox_destroy(weir_outbox *outbox)
         outbox->first = message->next;
         weir__message_free(message);
     }
+    if (outbox->told_made)
+        uv_cond_destroy(&outbox->told);
     if (outbox->filled_made)
         uv_cond_destroy(&outbox->filled);
 }
@@ -206,6 +211,7 @@ void weir__outbox_close(weir_outbox *outbox)
     outbox->closed = true;
     uv_mutex_unlock(&outbox->lock);
     uv_cond_signal(&outbox->filled);
+    uv_cond_broadcast(&outbox->told);
 }
 
 void weir__outbox_wake(weir_outbox *outbox)
@@ -241,6 +247,63 @@ bool weir__outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **t
     taken_here = ended ? NULL : outbox;
     uv_mutex_unlock(&outbox->lock);
     return !ended;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------- */
+
+uint64_t weir__outbox_ask(weir_outbox *outbox)
+{
+    if (taken_here == outbox)
+        return 0;
+    uv_mutex_lock(&outbox->lock);
+    uint64_t asked = ++outbox->num_asked;
+    uv_mutex_unlock(&outbox->lock);
+    return asked;
+}
+
+uint64_t weir__outbox_last_asked(weir_outbox *outbox)
+{
+    uv_mutex_lock(&outbox->lock);
+    uint64_t asked = outbox->num_asked;
+    uv_mutex_unlock(&outbox->lock);
+    return asked;
+}
+
+bool weir__outbox_add_asked(weir_outbox *outbox, uint64_t asked)
+{
+    weir_message *message = calloc(1, sizeof *message);
+    if (!message)
+        return false;
+    message->kind = MESSAGE_ASKED;
+    message->asked = asked;
+    uv_mutex_lock(&outbox->lock);
+    append_locked(outbox, message);
+    uv_mutex_unlock(&outbox->lock);
+    uv_cond_signal(&outbox->filled);
+    return true;
+}
+
+void weir__outbox_answer(weir_outbox *outbox, uint64_t asked)
+{
+    uv_mutex_lock(&outbox->lock);
+    outbox->num_told = asked;
+    uv_mutex_unlock(&outbox->lock);
+    uv_cond_broadcast(&outbox->told);
+}
+
+int weir__outbox_await(weir_outbox *outbox, uint64_t asked, int64_t timeout_ns)
+{
+    const int64_t begin_ns = weir_clock_ns();
+    uv_mutex_lock(&outbox->lock);
+    while (outbox->num_told < asked && !outbox->closed) {
+        int64_t left_ns = timeout_ns == WEIR_FOREVER ? WEIR_SECOND : timeout_ns - (weir_clock_ns() - begin_ns);
+        if (left_ns <= 0)
+            break;
+        uv_cond_timedwait(&outbox->told, &outbox->lock, (uint64_t)left_ns);
+    }
+    int status = outbox->num_told >= asked ? WEIR_OK : outbox->closed ? WEIR_EOF : WEIR_ETIMEDOUT;
+    uv_mutex_unlock(&outbox->lock);
+    return status;
 }
 
 void weir__outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events)

@@ -9,7 +9,14 @@
 
 struct weir__lap;
 
-typedef enum message_kind { MESSAGE_START, MESSAGE_LAP, MESSAGE_FAILURE, MESSAGE_STALL, MESSAGE_EVENT } message_kind;
+typedef enum message_kind {
+    MESSAGE_START,
+    MESSAGE_LAP,
+    MESSAGE_FAILURE,
+    MESSAGE_STALL,
+    MESSAGE_EVENT,
+    MESSAGE_ASKED, /* all that was measured before a request is told */
+} message_kind;
 
 struct weir_message {
     weir_message *next;
@@ -19,6 +26,7 @@ struct weir_message {
         struct weir__lap *lap;
         weir_failure failure;
         weir_event event;
+        uint64_t asked; /* the number of the request */
     };
 };
 
@@ -40,6 +48,23 @@ void weir__outbox_add_stall(weir_pipeline *pipeline, const char *stage, const ch
 /* Takes ownership of `lap`, and joins it to the newest lap if too many are waiting. False = out of memory: the
    caller keeps `lap`. */
 bool weir__outbox_add_lap(weir_pipeline *pipeline, struct weir__lap *lap);
+
+/* ---- requests for what was measured up to now (lap_request.c) ---- */
+
+/* A new request; its number. 0 = this is the observer thread, which must not wait for itself. */
+uint64_t weir__outbox_ask(weir_outbox *outbox);
+
+/* The number of the last request. */
+uint64_t weir__outbox_last_asked(weir_outbox *outbox);
+
+/* What was measured before that request is in the outbox. False = out of memory. */
+bool weir__outbox_add_asked(weir_outbox *outbox, uint64_t asked);
+
+/* Observer thread. All messages before this one are delivered. */
+void weir__outbox_answer(weir_outbox *outbox, uint64_t asked);
+
+/* Waits for the answer. WEIR_OK, WEIR_ETIMEDOUT, or WEIR_EOF: the outbox was closed. */
+int weir__outbox_await(weir_outbox *outbox, uint64_t asked, int64_t timeout_ns);
 
 /* After this call, only events that observers report are added (at most 64), and all other messages are dropped. */
 void weir__outbox_close(weir_outbox *outbox);

@@ -575,6 +575,16 @@ WEIR_API int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step);
 WEIR_API int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase);
 WEIR_API int weir_pipeline_mark_mode(weir_pipeline *pipeline, const char *mode);
 
+/*
+ * Ends the lap now instead of at the end of its interval, and waits until the observers have got it: then they know all that was measured
+ * before the call. The ends of intervals stay where they are. Once the work has ended, that is all up to its end; what the
+ * consumer reports later is in the last lap. Without observers of laps, it does nothing.
+ *
+ * WEIR_OK; WEIR_ETIMEDOUT: an observer has not come to it within timeout_ns (WEIR_FOREVER = no limit), and gets it later; WEIR_EBUSY:
+ * this is the thread that calls the observers; WEIR_EOF: weir_pipeline_free() has begun; WEIR_EINVAL, WEIR_EFORKED. Any other thread.
+ */
+WEIR_API int weir_pipeline_end_lap(weir_pipeline *pipeline, int64_t timeout_ns);
+
 #define WEIR_PHASE_REPLAY "replay" /* the consumer uses results that it has kept: analyses leave these laps out */
 
 /* The CPUs this process may use: the smaller of its affinity mask and its cgroup's quota (rounded down), at least 1. */
