@@ -14,6 +14,9 @@ bool weirpy_is_interrupted(int64_t *last_ns);
 
 /* ---- gil.c: the GIL on weir's threads ---- */
 
+/* When the module is loaded. 0, or -1 with an exception raised. */
+int weirpy_gil_ready(PyObject *module);
+
 /* Without the GIL, or with it. Takes the GIL; false = the interpreter ends, and no object may be touched any more. */
 bool weirpy_gil_take(PyGILState_STATE *state);
 void weirpy_gil_give(PyGILState_STATE state);
@@ -100,6 +103,9 @@ void weirpy_drain_log(void);
 /* The same of the input of a task, which the engine releases later. */
 PyObject *weirpy_input_object(weir_item *in);
 
+/* An object for an item that stays as it is: one of Python, a path, or a list of these. NULL with an exception raised. */
+PyObject *weirpy_item_peek(const weir_item *item);
+
 /* The types of items that a stage takes: words, as weir_op.takes. A batch has items of its own. */
 typedef struct weirpy_takes {
     const char *types; /* NULL = anything */
@@ -130,6 +136,18 @@ int weirpy_callable_ready(PyObject *module);
 
 /* Whether this thread runs a function of a pipeline that has been told to stop. Any thread. */
 bool weirpy_task_should_stop(void);
+
+/* ---- junction.c: routes and merges, as stages without an operation ---- */
+
+extern const weir_op weirpy_route_op, weirpy_branch_op, weirpy_join_op, weirpy_merge_op;
+
+bool weirpy_is_junction(const weir_op *op);
+
+/* The functions of the module that make them: METH_VARARGS or METH_NOARGS. */
+PyObject *weirpy_route(PyObject *self, PyObject *args);
+PyObject *weirpy_branch(PyObject *self, PyObject *unused);
+PyObject *weirpy_join(PyObject *self, PyObject *unused);
+PyObject *weirpy_merge(PyObject *self, PyObject *args);
 
 /* ---- pipeline.c ---- */
 

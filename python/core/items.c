@@ -140,6 +140,29 @@ PyObject *weirpy_input_object(weir_item *in)
     return weirpy_item_object(&own);
 }
 
+static PyObject *peek_list(const weir_batch *batch)
+{
+    PyObject *list = PyList_New((Py_ssize_t)batch->num_items);
+    for (size_t i = 0; list && i < batch->num_items; i++) {
+        PyObject *object = weirpy_item_peek(&batch->items[i]);
+        if (!object || PyList_SetItem(list, (Py_ssize_t)i, object))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *weirpy_item_peek(const weir_item *item)
+{
+    if (is_type(item, TYPE_OBJECT))
+        return Py_NewRef((PyObject *)item->data);
+    if (is_type(item, WEIR_TYPE_TEXT))
+        return PyUnicode_DecodeFSDefault(item->data);
+    if (is_type(item, WEIR_TYPE_BATCH))
+        return peek_list(item->data);
+    return PyErr_Format(PyExc_TypeError, "a router gets what functions return, not %s: put a function before it",
+                        item->type ? item->type : "an item of no type");
+}
+
 /* ---- objects as items ------------------------------------------------------------------------------------------------- */
 
 /* Any thread. */

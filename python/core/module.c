@@ -29,6 +29,11 @@ static PyMethodDef functions[] = {
       "aggregate(n, drop_last=False): a stage that makes lists of n items." },
     { "disaggregate", weirpy_disaggregate, METH_VARARGS,
       "disaggregate(): a stage that passes on the items of lists." },
+    { "route", weirpy_route, METH_VARARGS,
+      "route(router, num_paths): from here on, the router's number says which path an item takes." },
+    { "branch", weirpy_branch, METH_NOARGS, "branch(): the next path begins." },
+    { "join", weirpy_join, METH_NOARGS, "join(): the paths meet." },
+    { "merge", weirpy_merge, METH_VARARGS, "merge(values, weights): all chains so far meet." },
     { "_end", weirpy_pipelines_end, METH_NOARGS, "The interpreter ends: stops and closes all pipelines." },
     { NULL, NULL, 0, NULL },
 };
@@ -56,9 +61,10 @@ static int register_end(PyObject *module)
 /* 0, or -1 with an exception raised. */
 static int add_parts(PyObject *module)
 {
-    int (*const parts[])(PyObject *) = { weirpy_stage_ready,   weirpy_callable_ready, weirpy_pipeline_ready,
-                                         weirpy_span_ready,    weirpy_watch_ready,    weirpy_stats_ready,
-                                         weirpy_verdict_ready, weirpy_log_ready,      register_end };
+    int (*const parts[])(PyObject *) = { weirpy_gil_ready,      weirpy_stage_ready,   weirpy_callable_ready,
+                                         weirpy_pipeline_ready, weirpy_span_ready,    weirpy_watch_ready,
+                                         weirpy_stats_ready,    weirpy_verdict_ready, weirpy_log_ready,
+                                         register_end };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i](module))
             return -1;

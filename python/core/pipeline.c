@@ -246,8 +246,10 @@ static void pipeline_dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     remove_from_list(self); /* nobody may find it while it waits below */
     pipeline_finalize(object);
-    if (self->run && !is_of_parent(self))
+    if (self->run && !is_of_parent(self)) {
+        weirpy_drop_open_items(self);
         weirpy_run_release(self->run);
+    }
     Py_XDECREF(self->failures);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
@@ -331,7 +333,7 @@ static PyObject *pipeline_next(PyObject *object, PyObject *args)
         return NULL;
     int rc = wait_next(pipeline, &item, timeout_ns);
     switch (rc) {
-    case WEIR_OK: result = weirpy_item_object(&item); break;
+    case WEIR_OK: result = self->needs_done ? weirpy_keep_open(self, &item) : weirpy_item_object(&item); break;
     case WEIR_EPOCH: result = Py_NewRef(Py_None); break;
     case WEIR_EOF: PyErr_SetNone(PyExc_StopIteration); break;
     case WEIR_EFAILED: weirpy_raise_failed(self, pipeline); break;
@@ -383,7 +385,7 @@ static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)
     rc = weir_pipeline_checkpoint(pipeline, &text);
     Py_END_ALLOW_THREADS;
     if (rc != WEIR_OK)
-        return end_call(self, rc, rc == WEIR_EUNSUPPORTED ? "build it with checkpoints=\"delivered\"" : "checkpoint");
+        return end_call(self, rc, rc == WEIR_EUNSUPPORTED ? "build it with checkpoints" : "checkpoint");
     PyObject *result = PyUnicode_FromString(text);
     weir_release_free(text, NULL);
     weirpy_pipeline_leave(self);
@@ -481,6 +483,8 @@ static PyMethodDef pipeline_methods[] = {
     { "mark_step", pipeline_mark_step, METH_VARARGS, "mark_step(n): the consumer begins this step." },
     { "mark_phase", pipeline_mark_phase, METH_VARARGS,
       "mark_phase(name): the consumer begins a phase, such as \"forward\"." },
+    { "done", weirpy_pipeline_done, METH_VARARGS,
+      "done(n=1): the n oldest results that are not done yet have been handled." },
     { "mark_mode", pipeline_mark_mode, METH_VARARGS,
       "mark_mode(name): the consumer begins a mode, such as \"eval\"." },
     { "stats", weirpy_pipeline_stats, METH_NOARGS,
@@ -519,7 +523,6 @@ static PyType_Spec pipeline_spec = {
 
 int weirpy_pipeline_ready(PyObject *module)
 {
-    weirpy_recordings_ready();
     pipeline_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &pipeline_spec, NULL);
     return pipeline_type ? PyModule_AddType(module, pipeline_type) : -1;
 }

@@ -64,15 +64,19 @@ int weirpy_run_wait_freed(weirpy_run *run, int64_t timeout_ns);
 
 /* ---- pipeline.c ---- */
 
+typedef struct weirpy_open_item weirpy_open_item;
+
 typedef struct weirpy_pipeline {
     PyObject ob_base;
     weir_pipeline *pipeline; /* NULL = closed */
     weirpy_run *run;
     PyObject *failures; /* a list: those that were pulled */
     uint32_t kept_failures;
-    bool is_closing;                         /* no call begins any more */
-    bool is_warned;                          /* of what the recording lost */
-    struct weirpy_pipeline *previous, *next; /* in the list of pipelines; with the GIL */
+    bool needs_done;                          /* results are kept open; pipeline_done.c */
+    weirpy_open_item *open_items, *last_open; /* oldest first */
+    bool is_closing;                          /* no call begins any more */
+    bool is_warned;                           /* of what the recording lost */
+    struct weirpy_pipeline *previous, *next;  /* in the list of pipelines; with the GIL */
 } weirpy_pipeline;
 
 /* Begin and end of a call that uses the pipeline, and gives up the GIL meanwhile. NULL = it is closed, or of another process: an exception is
@@ -84,9 +88,6 @@ void weirpy_pipeline_leave(weirpy_pipeline *self);
 int64_t weirpy_timeout_ns(PyObject *seconds);
 
 /* ---- pipeline_options.c ---- */
-
-/* When the module is loaded. */
-void weirpy_recordings_ready(void);
 
 /* Builds it, into *self, whose failures are set already. 0, or -1 with an exception raised. */
 int weirpy_pipeline_build(weirpy_pipeline *self, PyObject *stages, PyObject *sink, PyObject *options);
@@ -103,6 +104,17 @@ int weirpy_pull_failures(weirpy_pipeline *self, weir_pipeline *pipeline);
 
 /* Raises why the pipeline failed, with the exception that caused it. Returns NULL. With the pipeline in use. */
 PyObject *weirpy_raise_failed(weirpy_pipeline *self, weir_pipeline *pipeline);
+
+/* ---- pipeline_done.c ---- */
+
+/* The object of a result, which stays open until done(). The item is empty afterwards. NULL with an exception raised. */
+PyObject *weirpy_keep_open(weirpy_pipeline *self, weir_item *item);
+
+/* Nobody acknowledges them any more. */
+void weirpy_drop_open_items(weirpy_pipeline *self);
+
+/* METH_VARARGS. */
+PyObject *weirpy_pipeline_done(PyObject *object, PyObject *args);
 
 /* ---- pipeline_stats.c: METH_VARARGS or METH_NOARGS ---- */
 

@@ -1,7 +1,6 @@
 /* Building: stages, a sink and options as Python has them become a pipeline that runs. */
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <weir/batch.h>
 #include <weir/clock.h>
@@ -10,7 +9,7 @@
 #include "python/core/pipeline.h"
 
 static const char *const orders[] = { "completion", "input", NULL };
-static const char *const checkpoints[] = { "off", "delivered", NULL };
+static const char *const checkpoints[] = { "off", "delivered", "done", NULL };
 
 static const weirpy_field stage_fields[] = {
     WEIRPY_FIELD(weir_stage_options, name, WEIRPY_TEXT),
@@ -94,7 +93,7 @@ static int fill_max_failures(weir_max_failures *to, PyObject *value, const char 
         return 0;
     if (PyFloat_Check(value)) {
         double share = PyFloat_AsDouble(value);
-        if (share > 0 && share < 1) {
+        if (share > 0 && share <= 1) {
             *to = (weir_max_failures){ .kind = WEIR_FAILURES_RATE,
                                        .num = (uint32_t)lround(share * parts),
                                        .den = parts };
@@ -141,17 +140,82 @@ static const weirpy_stage *stage_at(PyObject *stages, Py_ssize_t at)
     return pair ? weirpy_stage_of(PyTuple_GetItem(pair, 0)) : NULL;
 }
 
-/* What the stages from that place on take. A batch passes its items on as they are. */
+/* Behind the junction where the paths meet that this place is in. */
+static Py_ssize_t end_of_paths(PyObject *stages, Py_ssize_t at)
+{
+    int depth = 0;
+    for (const weirpy_stage *stage; (stage = stage_at(stages, at)); at++) {
+        depth += stage->op == &weirpy_route_op;
+        if (stage->op == &weirpy_merge_op || (stage->op == &weirpy_join_op && depth-- == 0))
+            return at + 1;
+    }
+    return at;
+}
+
+/* Where items go that arrive at this place: past batches, which pass them on as they are, also out of them again; and from the end of a
+   path or chain. */
+static Py_ssize_t next_taker(PyObject *stages, Py_ssize_t at)
+{
+    int num_batches = 0;
+    for (const weirpy_stage *stage; (stage = stage_at(stages, at));) {
+        bool is_unpacked = stage->op == &weir_disaggregate && num_batches > 0;
+        num_batches += (stage->op == &weir_aggregate) - is_unpacked;
+        if (is_unpacked || stage->op == &weir_aggregate || stage->op == &weirpy_join_op ||
+            stage->op == &weirpy_merge_op)
+            at++;
+        else if (stage->op == &weirpy_branch_op || stage->is_source)
+            at = end_of_paths(stages, at);
+        else
+            break;
+    }
+    return at;
+}
+
+/* What all paths of the route take, if that is the same; else anything. */
+static const char *types_of_paths(PyObject *stages, Py_ssize_t route)
+{
+    const char *types = NULL;
+    bool is_first = true;
+    int depth = 0;
+    for (Py_ssize_t at = route + 1; depth >= 0 && stage_at(stages, at); at++) {
+        const weir_op *op = stage_at(stages, at)->op;
+        const weirpy_stage *taker = stage_at(stages, next_taker(stages, at + 1));
+        depth += (op == &weirpy_route_op) - (op == &weirpy_join_op);
+        if (op != &weirpy_branch_op || depth != 0)
+            continue;
+        const char *own = taker ? taker->op->takes : NULL;
+        if (!own || (!is_first && (!types || strcmp(own, types) != 0)))
+            return NULL;
+        types = own;
+        is_first = false;
+    }
+    return types;
+}
+
+/* What the stages from that place on take. */
 static weirpy_takes takes_from(PyObject *stages, Py_ssize_t at)
 {
+    at = next_taker(stages, at);
     const weirpy_stage *stage = stage_at(stages, at);
-    while (stage && stage->op == &weir_aggregate)
-        stage = stage_at(stages, ++at);
     if (!stage)
         return (weirpy_takes){ 0 };
+    if (stage->op == &weirpy_route_op)
+        return (weirpy_takes){ .types = types_of_paths(stages, at) };
     bool is_disaggregate = stage->op == &weir_disaggregate;
     return (weirpy_takes){ .types = stage->op->takes,
                            .parts = is_disaggregate ? takes_from(stages, at + 1).types : NULL };
+}
+
+static void add_junction(weir_builder *builder, const weirpy_stage *stage, const weir_stage_options *options)
+{
+    if (stage->op == &weirpy_route_op)
+        weir_builder_route_sized(builder, stage->config, stage->config_size, options, sizeof *options);
+    else if (stage->op == &weirpy_branch_op)
+        weir_builder_branch(builder);
+    else if (stage->op == &weirpy_join_op)
+        weir_builder_join_sized(builder, options, sizeof *options);
+    else
+        weir_builder_merge_sized(builder, stage->config, stage->config_size, options, sizeof *options);
 }
 
 static int add_stage(weir_builder *builder, PyObject *stages, Py_ssize_t at)
@@ -167,7 +231,9 @@ static int add_stage(weir_builder *builder, PyObject *stages, Py_ssize_t at)
         callable.takes = takes_from(stages, at + 1);
         config = &callable;
     }
-    if (stage->is_source)
+    if (weirpy_is_junction(stage->op))
+        add_junction(builder, stage, &options);
+    else if (stage->is_source)
         weir_builder_source_sized(builder, stage->op, config, stage->config_size, &options, sizeof options);
     else
         weir_builder_pipe_sized(builder, stage->op, config, stage->config_size, &options, sizeof options);
@@ -214,7 +280,7 @@ static bool has_callables(PyObject *stages)
 {
     for (Py_ssize_t i = 0; i < PyTuple_Size(stages); i++) {
         const weir_op *op = stage_at(stages, i)->op;
-        if (op == &weirpy_call_op || op == &weirpy_iterate_op)
+        if (op == &weirpy_call_op || op == &weirpy_iterate_op || op == &weirpy_route_op)
             return true;
     }
     return false;
@@ -271,22 +337,10 @@ static int open_trace(weir_trace_file **trace, PyObject *path, PyObject *values)
     return status == WEIR_OK ? 0 : -1;
 }
 
-static pid_t process; /* that has loaded the module */
-
-void weirpy_recordings_ready(void)
-{
-    process = getpid();
-}
-
-/*
- * The number of observers; or -1 with an exception raised. A forked child has no recording in memory: SQLite has locks of the whole
- * process, and a thread of the parent may have held one at the fork, for ever. A recording that is asked for by its path is opened.
- */
+/* The number of observers; or -1 with an exception raised. */
 static int open_recordings(weirpy_run *run, const own_options *own, weir_observer *observers)
 {
     int count = 0, in_memory = own->in_memory ? PyObject_IsTrue(own->in_memory) : 0;
-    if (in_memory > 0 && getpid() != process)
-        in_memory = 0;
     if (in_memory < 0 || (own->record && open_writer(&run->file_writer, own->record, own->record_options)) ||
         (in_memory && open_writer(&run->memory_writer, NULL, own->record_options)) ||
         (own->trace && open_trace(&run->trace, own->trace, own->trace_options)))
@@ -360,6 +414,7 @@ static int start(weirpy_pipeline *self, weir_builder *builder, const weir_pipeli
     options.freed = weirpy_run_freed;
     options.freed_self = self->run;
     self->kept_failures = options.kept_failures;
+    self->needs_done = options.checkpoints == WEIR_CHECKPOINTS_DONE;
     weirpy_run_hold(self->run);
     Py_BEGIN_ALLOW_THREADS;
     rc = weir_builder_build_sized(builder, &options, sizeof options, &self->pipeline, &error);

@@ -26,7 +26,10 @@ static int read_complete(weirpy_run *run, reading *read, void *result, weir_erro
     return rc;
 }
 
-static int read_running(weirpy_run *run, reading *read, void *result, weir_error *error)
+/* If the observers are so slow, what is read does not reach up to now. */
+static const int64_t lap_timeout_ns = 1 * WEIR_SECOND;
+
+static int read_running(weirpy_run *run, weir_pipeline *pipeline, reading *read, void *result, weir_error *error)
 {
     const weir_filter filter = { .run_id = run->run_id };
     weir_sqlite_writer *writer = run->memory_writer ? run->memory_writer : run->file_writer;
@@ -34,6 +37,7 @@ static int read_running(weirpy_run *run, reading *read, void *result, weir_error
     if (!writer)
         return weir_error_set(error, WEIR_ENOTFOUND, 0,
                               "nothing is recorded: build the pipeline with in_memory or record");
+    weir_pipeline_end_lap(pipeline, lap_timeout_ns);
     int rc = weir_reader_open_writer(writer, &reader, error);
     if (rc == WEIR_OK)
         rc = read(reader, &filter, result, error);
@@ -56,10 +60,12 @@ static int read_run(weirpy_pipeline *self, reading *read, void *result)
         PyErr_SetString(PyExc_ValueError, "a function of the pipeline still runs: its recording is not complete yet");
         return -1;
     }
-    if (!is_freed && !weirpy_pipeline_use(self))
+    weir_pipeline *pipeline = is_freed ? NULL : weirpy_pipeline_use(self);
+    if (!is_freed && !pipeline)
         return -1;
     Py_BEGIN_ALLOW_THREADS;
-    rc = is_freed ? read_complete(self->run, read, result, &error) : read_running(self->run, read, result, &error);
+    rc = is_freed ? read_complete(self->run, read, result, &error)
+                  : read_running(self->run, pipeline, read, result, &error);
     Py_END_ALLOW_THREADS;
     if (!is_freed)
         weirpy_pipeline_leave(self);

@@ -116,6 +116,8 @@ class Video:
         ca_file: str | None = None,
         allow_pipes: bool = False,
         allow_insecure: bool = False,
+        isolated: bool = False,
+        max_memory: int | None = None,
         size: int | tuple[int, int] | None = None,
         width: int = ...,
         height: int = ...,
@@ -217,6 +219,7 @@ def decode_many(
     origin: str | None = None,
     concurrency: int | None = None,
     on_error: Literal["return", "raise"] = "return",
+    deadline: float | None = None,
     **options: Any,
 ) -> list[Any]: ...
 
@@ -349,6 +352,23 @@ class Pipeline:
         queue_items: int | None = None,
         deadline: float | None = None,
     ) -> Pipeline: ...
+    def merge(
+        self,
+        *pipelines: Pipeline,
+        order: Literal["arrival", "round_robin", "weighted", "random"] = "arrival",
+        weights: Sequence[int] | None = None,
+        seed: int = 0,
+        end: Literal["last", "first"] = "last",
+        name: str | None = None,
+    ) -> Pipeline: ...
+    def path_variants(
+        self,
+        router: Callable[[Any], int],
+        paths: Sequence[Pipeline],
+        *,
+        output_order: Literal["completion", "input"] = "completion",
+        name: str | None = None,
+    ) -> Pipeline: ...
     def aggregate(self, n: int, *, drop_last: bool = False, name: str | None = None) -> Pipeline: ...
     def disaggregate(self, *, name: str | None = None) -> Pipeline: ...
     def add_sink(self, buffer_size: int = 3) -> Pipeline: ...
@@ -357,7 +377,7 @@ class Pipeline:
         *,
         threads: int | None = None,
         max_failures: int | float | Fraction = -1,
-        checkpoints: bool = False,
+        checkpoints: bool | Literal["delivered", "done", "off"] = False,
         resume: Sequence[str] | None = None,
         record: _Path | Literal[False] | None = None,
         trace: _Path | None = None,
@@ -377,6 +397,7 @@ class Run:
     def stats(self) -> dict[str, Any]: ...
     def explain(self, live: bool = False, *, seconds: float | None = None) -> str: ...
     def checkpoint(self) -> str: ...
+    def done(self, n: int = 1) -> None: ...
     def account(self, stage: str | None = None) -> dict[str, int]: ...
     def snapshot(self) -> dict[str, Any]: ...
     def set_concurrency(self, stage: str, n: int) -> None: ...

@@ -112,7 +112,7 @@ class Loader:
             "trace": _own_path(self._run["trace"], self._mark, self._num_pipelines),
             "trace_options": {"rank": self.rank, "world_size": self.world},
             "in_memory": self._run["record"] is None,
-            "stats_interval_ns": _options.NS,  # explain() knows what is a second old
+            "stats_interval_ns": _options.NS,
         }
         if self._run["record"] is None:
             del options["record_options"]
@@ -272,7 +272,7 @@ class Loader:
         return list(self._failures)
 
     def explain(self, live=False, *, seconds=None):
-        """What limits the loader, and what to do, as a text; during a run (up to a second ago) and after it.
+        """What limits the loader, and what to do, as a text; during a run (up to now) and after it.
 
         live: by an experiment of some seconds, which changes settings back and forth; another thread must iterate meanwhile.
         seconds: how long each setting runs, at most.

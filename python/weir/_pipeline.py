@@ -56,6 +56,44 @@ class Pipeline:
             raise TypeError(f"a source is iterable or a stage of weir, not {source!r}")
         return self
 
+    def merge(self, *pipelines, order="arrival", weights=None, seed=0, end="last", name=None):
+        """What several pipelines make, instead of add_source(): each is described with a source, and without a sink.
+
+        order: which of them gives the next item: "arrival", "round_robin", "weighted" (so many of each in turn as weights, whole
+        numbers, say), or "random" (by weights and seed). end: with the "last" of them, or with the "first". Of the pipelines, the
+        first one may be a merged one itself.
+        """
+        if self._source is not None:
+            raise ValueError("the source is set already: a pipeline has one")
+        if len(pipelines) < 2 or any(not isinstance(one, Pipeline) or one._source is None or one._sink for one in pipelines):
+            raise ValueError("merge takes at least two pipelines, each with a source and without a sink")
+        if any(isinstance(one._source, list) for one in pipelines[1:]):
+            raise ValueError("only the first of the pipelines may be merged itself")
+        junction = _core.merge({"order": order, "seed": seed, "end": end}, tuple(weights or ()))
+        self._source = [*(stage for one in pipelines for stage in one._chain()), (junction, {"name": name})]
+        return self
+
+    def path_variants(self, router, paths, *, output_order="completion", name=None):
+        """Each item takes one of several paths; then they meet.
+
+        router(item) returns the number of the path, from 0. paths: pipelines that are described with stages alone, or with none: items
+        pass as they are. output_order: "completion", or "input" for the order before the paths. An item fails if the router raises or
+        returns another number.
+        """
+        if inspect.iscoroutinefunction(router) or inspect.iscoroutinefunction(getattr(router, "__call__", None)):
+            raise TypeError("a router is no async function: put one before it with pipe(), which returns the number with the item")
+        if any(not isinstance(path, Pipeline) or path._source is not None or path._sink for path in paths):
+            raise ValueError("a path is a pipeline without source and sink: weir.Pipeline().pipe(…)")
+        self._stages.append((_core.route(router, len(paths)), {"name": name}))
+        for path in paths:
+            self._stages += [(_core.branch(), {}), *path._stages]
+        self._stages.append((_core.join(), {"output_order": output_order}))
+        return self
+
+    def _chain(self):
+        """Its stages from the source on."""
+        return [*(self._source if isinstance(self._source, list) else [self._source]), *self._stages]
+
     def pipe(self, op, *, concurrency=1, name=None, output_order="completion", max_failures=None, threads=None,
              queue_items=None, deadline=None):
         """A stage that calls op(item) for each item, up to `concurrency` at a time; or a stage of weir.
@@ -108,18 +146,18 @@ class Pipeline:
         `failures`; a stage whose tasks have all failed ends the run. With 0, the first failure ends it: the iteration raises
         weir.Error, whose __cause__ is what the function raised.
 
-        checkpoints: checkpoint() tells what is done, for `resume`: a list of such texts. record: a database for the
-        statistics; by default they are in memory, except in a forked child, and with False there are none. trace: a file for Perfetto, .json or .json.gz. stats_interval: seconds between two looks.
+        checkpoints: checkpoint() tells what is done, for `resume`: a list of such texts. True: a result is done when it is delivered;
+        "done": when done() says so. record: a database for the
+        statistics; by default they are in memory, and with False there are none. trace: a file for Perfetto, .json or .json.gz. stats_interval: seconds between two looks.
         """
         if self._source is None:
             raise ValueError("the pipeline has no source: call add_source()")
         loop = _Loop()
-        source = self._source
-        stages = [source, *(loop.stage(stage, options) for stage, options in self._stages)]
+        stages = [loop.stage(stage, options) for stage, options in self._chain()]
         options = {
             "threads": threads,
             "max_failures": _max_failures(max_failures),
-            "checkpoints": "delivered" if checkpoints else "off",
+            "checkpoints": checkpoints if isinstance(checkpoints, str) else "delivered" if checkpoints else "off",
             "resume": resume,
             "record": record or None,
             "in_memory": record is None,
@@ -206,7 +244,7 @@ class Run:
     def stats(self):
         """Totals so far, also after close(): {"tasks": {stage: {measure: value}}, "queues": {…}, …}, in seconds and bytes.
 
-        Names and meanings are those of the database. What happened in the last stats_interval may not be there yet.
+        Names and meanings are those of the database.
         """
         return self._core.stats()
 
@@ -219,8 +257,12 @@ class Run:
         return explain(self._core, live, seconds)
 
     def checkpoint(self):
-        """What is done, as a text for build(resume=[…]). Needs build(checkpoints=True)."""
+        """What is done, as a text for build(resume=[…]). Needs build(checkpoints=…)."""
         return self._core.checkpoint()
+
+    def done(self, n=1):
+        """The n oldest results that were delivered and are not done yet have been handled. Needs build(checkpoints="done")."""
+        self._core.done(n)
 
     def account(self, stage=None):
         """Where every item went: taken, passed_on, skipped, failed, dropped, …, of a stage or of the whole pipeline."""
