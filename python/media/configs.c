@@ -44,6 +44,13 @@ static const weirpy_field decoder_fields[] = {
     { 0 },
 };
 
+static const weirpy_field isolated_fields[] = {
+    WEIRPY_FIELD(weir_isolated_config, worker, WEIRPY_TEXT),
+    WEIRPY_FIELD(weir_isolated_config, max_memory_bytes, WEIRPY_U64),
+    WEIRPY_FIELD(weir_isolated_config, no_sandbox, WEIRPY_BOOL),
+    { 0 },
+};
+
 static const char *const samples[] = { "all",     "every", "rate",      "uniform", "random",
                                        "indices", "times", "keyframes", "clips",   NULL };
 static const char *const matches[] = { "shown", "nearest", "exact", NULL };
@@ -174,7 +181,10 @@ int weirpy_video_fill(weirpy_video *video, PyObject *options)
         PyErr_SetString(PyExc_TypeError, "options must be a dict");
         return -1;
     }
+    PyObject *isolated = PyDict_GetItemString(options, "isolated");
+    video->is_isolated = isolated && isolated != Py_None;
     bool is_filled =
+        weirpy_fill(&video->isolated, isolated_fields, isolated, "isolated") == 0 &&
         weirpy_fill(&video->config, video_fields, PyDict_GetItemString(options, "video"), "video") == 0 &&
         weirpy_fill(&video->input, input_fields, PyDict_GetItemString(options, "input"), "input") == 0 &&
         weirpy_fill(&video->decoder, decoder_fields, PyDict_GetItemString(options, "decoder"), "decoder") == 0 &&

@@ -6,6 +6,7 @@
 
 #include <weir/arrays.h>
 #include <weir/collate.h>
+#include <weir/isolated.h>
 #include <weir/sampler.h>
 #include <weir/stages.h>
 #include <weir/video_reader.h>
@@ -77,10 +78,12 @@ typedef struct weirpy_video {
     weir_picture_config picture;
     weir_input_config input;
     weir_decoder_config decoder;
-    int64_t *numbers; /* the lists of the sampling */
+    weir_isolated_config isolated; /* how a child process does the work, without the operation */
+    bool is_isolated;              /* one does */
+    int64_t *numbers;              /* the lists of the sampling */
 } weirpy_video;
 
-/* options: a dict with any of "video", "sampling", "picture", "input" and "decoder", each a dict with the names of the fields of
+/* options: a dict with any of "video", "sampling", "picture", "input", "decoder" and "isolated", each a dict with the names of the fields of
    that struct, for times in nanoseconds. 0, or -1 with an exception raised; weirpy_video_end() in both cases. What
    it points to is valid as long as the dictionaries. */
 int weirpy_video_fill(weirpy_video *video, PyObject *options);

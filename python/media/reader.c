@@ -49,8 +49,12 @@ static int open_reader(reader_object *self, PyObject *object, const char *name)
     if (source.path || name)
         weir_item_set_address(&self->named, source.path ? source.path : name, 0);
     Py_BEGIN_ALLOW_THREADS;
-    rc = weir_video_reader_open(&self->reader, &source, sizeof source, &self->video.config, sizeof self->video.config,
-                                &error);
+    const weirpy_video *video = &self->video;
+    rc = video->is_isolated
+             ? weir_isolated_reader_open(&self->reader, &source, sizeof source, &video->config, sizeof video->config,
+                                         &video->isolated, sizeof video->isolated, &error)
+             : weir_video_reader_open(&self->reader, &source, sizeof source, &video->config, sizeof video->config,
+                                      &error);
     Py_END_ALLOW_THREADS;
     if (rc == WEIR_OK && !PyErr_Occurred())
         return 0;

@@ -103,15 +103,51 @@ static void free_video(void *config)
     weirpy_video_end(config);
 }
 
+/* The same stage in child processes. */
+typedef struct isolated_video {
+    weir_isolated_config config;
+    weirpy_video video;
+} isolated_video;
+
+static void free_isolated(void *config)
+{
+    weirpy_video_end(&((isolated_video *)config)->video);
+}
+
+/* Takes over what *filled points to. */
+static PyObject *isolated_stage(weirpy_video *filled, PyObject *options)
+{
+    isolated_video *stage = calloc(1, sizeof *stage);
+    if (!stage) {
+        weirpy_video_end(filled);
+        return PyErr_NoMemory();
+    }
+    stage->video = *filled;
+    stage->video.config.picture = &stage->video.picture;
+    stage->video.config.input = &stage->video.input;
+    stage->video.config.decoder = &stage->video.decoder;
+    stage->config = stage->video.isolated;
+    stage->config.op = &weir_video_decode;
+    stage->config.config = &stage->video.config;
+    stage->config.config_size = sizeof stage->video.config;
+    return weirpy_core_table->new_stage(&weir_isolated, false, stage, sizeof stage->config, free_isolated, options);
+}
+
 static PyObject *video_stage(PyObject *self, PyObject *options)
 {
     (void)self;
     weirpy_video *video = calloc(1, sizeof *video);
     if (!video)
         return PyErr_NoMemory();
-    if (weirpy_video_fill(video, options) == 0)
+    int rc = weirpy_video_fill(video, options);
+    if (rc == 0 && !video->is_isolated)
         return weirpy_core_table->new_stage(&weir_video_decode, false, video, sizeof video->config, free_video,
                                             options);
+    if (rc == 0) {
+        PyObject *stage = isolated_stage(video, options);
+        free(video);
+        return stage;
+    }
     weirpy_video_end(video);
     free(video);
     return NULL;

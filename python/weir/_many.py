@@ -8,7 +8,7 @@ from weir._errors import Error
 
 def decode_many(sources, frames=None, size=None, *, fps=None, every=None, indices=None, times=None, keyframes=False, clips=None,
                 between=None, stride=None, start=None, short=None, tolerance=None, match=None, outside=None, origin=None,
-                concurrency=None, on_error="return", **options):
+                concurrency=None, on_error="return", deadline=None, **options):
     """Decodes many videos at once, on all CPUs that the process may use. Returns a list in the order of the sources: Frames,
     or the exception in the place of a video that failed.
 
@@ -23,7 +23,8 @@ def decode_many(sources, frames=None, size=None, *, fps=None, every=None, indice
       clips      so many clips of `frames` frames at a stride, as in Video.clips()
     between: (start, stop) in seconds: only the frames of this part. size: the shortest side, or (height, width).
     on_error: "return", or "raise": the first failure ends it. Each exception is a weir.Error, whose `number` is that of the
-    source. concurrency: videos at a time, by default as many as there are CPUs. The other options are those of Video.
+    source. concurrency: videos at a time, by default as many as there are CPUs. deadline: seconds after which a video counts as
+    failed. The other options are those of Video. For untrusted bytes: isolated=True, with a deadline and max_memory.
 
     Many threads may call it at once. Memory holds the results, and one more video per CPU. Ctrl-C ends it.
     """
@@ -40,7 +41,9 @@ def decode_many(sources, frames=None, size=None, *, fps=None, every=None, indice
     if not sources:
         return []
     stages = ((_media.many_stage(sources), {}),
-              (_media.video_stage(config), {"name": "decode", "concurrency": min(slots, len(sources))}))
+              (_media.video_stage(config), {
+                  "name": "decode", "concurrency": min(slots, len(sources)),
+                  "task_deadline_ns": None if deadline is None else _options.ns(deadline)}))
     run = {"threads": min(slots, len(sources)), "kept_failures": len(sources)}
     if on_error == "raise":
         run["max_failures"] = 0

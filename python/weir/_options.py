@@ -51,9 +51,12 @@ def whole(value, name, least=0):
 
 
 def video(*, stream=0, strict=False, seed=0, max_frames=None, threads=0, ca_file=None, allow_pipes=False,
-          allow_insecure=False, **pictures):
+          allow_insecure=False, isolated=False, max_memory=None, **pictures):
     """How a file is read and decoded, and what its pictures are, for Reader and for the video stage."""
+    if max_memory is not None and not isolated:
+        raise ValueError("max_memory is the limit of a child process: give isolated=True, too")
     return {
+        "isolated": {"max_memory_bytes": None if max_memory is None else whole(max_memory, "max_memory", 1)} if isolated else None,
         "picture": picture(**pictures),
         "video": {
             "stream": stream,

@@ -13,14 +13,18 @@ class Video:
     size: the shortest side of the pictures, or (height, width); by default they are as they were coded. layout: "nhwc" or
     "nchw". pixel: "rgb24", "gray8", "rgb48", … threads: for one long file. strict: damage fails, instead of being counted.
 
+    isolated: for files that nobody vouches for. A child process in a sandbox does the work, with at most max_memory bytes. If a file
+    crashes it, that call fails with a weir.Error, and the next one starts another child.
+
     video[5] is one picture (height, width, 3). video[2:10:2] and video[[1, 5, 9]] are Frames (n, height, width, 3), which
     numpy.asarray() and torch.from_dlpack() take without a copy. Threads may share a Video: one works at a time.
     """
 
     def __init__(self, source, *, name=None, threads=0, stream=0, strict=False, seed=0, max_frames=None,
-                 ca_file=None, allow_pipes=False, allow_insecure=False, **picture):
+                 ca_file=None, allow_pipes=False, allow_insecure=False, isolated=False, max_memory=None, **picture):
         options = _options.video(stream=stream, strict=strict, seed=seed, max_frames=max_frames, threads=threads,
-                                 ca_file=ca_file, allow_pipes=allow_pipes, allow_insecure=allow_insecure, **picture)
+                                 ca_file=ca_file, allow_pipes=allow_pipes, allow_insecure=allow_insecure,
+                                 isolated=isolated, max_memory=max_memory, **picture)
         options["video"]["chunk_frames"] = 1  # of iteration
         self._reader = _media.Reader(source, name, options)
         self._info = self._reader.info()
