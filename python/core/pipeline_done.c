@@ -14,8 +14,10 @@ struct weirpy_open_item {
 PyObject *weirpy_keep_open(weirpy_pipeline *self, weir_item *item)
 {
     weirpy_open_item *open = calloc(1, sizeof *open);
-    PyObject *object = open ? weirpy_input_object(item) : PyErr_NoMemory();
-    if (!object) {
+    PyObject *object = open ? weirpy_input_object(item) : NULL;
+    if (!open)
+        PyErr_NoMemory();
+    if (!open || !object) {
         weir_item_release(item);
         free(open);
         return NULL;
