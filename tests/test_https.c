@@ -186,7 +186,7 @@ TEST_CASE(every_stage_and_the_index_check_certificates)
 /* In a process with mounts of its own, on a system without certificates. */
 static int try_fallback(void)
 {
-    weir_error error;
+    weir_error error = { 0 };
     const char *path = clips_path("fallback.pem");
     if (weir_certificates_find() || weir_certificates_set_fallback("missing.pem", &error) != WEIR_EINVAL ||
         !strstr(error.message, "missing.pem: No such file") || weir_certificates_find())
@@ -233,7 +233,7 @@ TEST_CASE(a_fallback_is_used_where_the_system_has_no_certificates)
 TEST_CASE(the_systems_certificates_come_before_the_fallback)
 {
     const char *systems = weir_certificates_find();
-    weir_error error;
+    weir_error error = { 0 };
     write_file(clips_path("fallback.pem"), "");
     assert_int_equal(weir_certificates_set_fallback(clips_path("fallback.pem"), &error), WEIR_OK);
     assert_string_equal(weir_certificates_find(), systems ? systems : clips_path("fallback.pem"));

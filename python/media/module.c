@@ -12,14 +12,13 @@ static struct PyModuleDef definition = {
 /* Systems without certificates have those of the package certifi, if it is installed. */
 static int find_certificates(void)
 {
-    weir_error error;
     if (weir_certificates_find())
         return 0;
     PyObject *certifi = PyImport_ImportModule("certifi");
     PyObject *path = certifi ? PyObject_CallMethod(certifi, "where", NULL) : NULL;
     PyObject *bytes = NULL;
     if (path && PyUnicode_FSConverter(path, &bytes))
-        (void)weir_certificates_set_fallback(PyBytes_AsString(bytes), &error); /* https then says what is missing */
+        (void)weir_certificates_set_fallback(PyBytes_AsString(bytes), NULL); /* https then says what is missing */
     Py_XDECREF(bytes);
     Py_XDECREF(path);
     Py_XDECREF(certifi);
