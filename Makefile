@@ -15,7 +15,7 @@ BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 $(i
 dataset = $(or $(DATASET),$(DEMO)/dataset)
 need_dataset = $(if $(DATASET),,./scripts/make-dataset $(DEMO)/dataset)
 
-.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench torture soak coverage site format clean setup
+.PHONY: help demo test test-dev test-tsan build programs install uninstall deb wheel bench torture soak coverage site format clean setup
 .DEFAULT_GOAL := build
 
 define HELP
@@ -36,6 +36,8 @@ make site       the documentation as a site, in build/site/html (needs Python; t
 make install    install what was built, below PREFIX (default /usr/local)
 make uninstall  remove what make install has installed, and the folders that it has made
 make deb        Debian packages, in build/deb
+make wheel      the Python module with all libraries that it needs, in build/wheel/dist; tried with each Python from 3.11 that
+                is here. The first time builds FFmpeg from Debian's source: minutes
 make format     clang-format every C file
 make clean      remove what was built
 endef
@@ -101,6 +103,11 @@ uninstall:
 deb: SETUP_ARGS = --deb
 deb: setup
 	./scripts/make-deb
+
+wheel: SETUP_ARGS = --wheel
+wheel: setup
+	packaging/wheel/build
+	packaging/wheel/try
 
 # Parts that end on their own or after SECONDS_EACH. Faults and fuzzing get the most time: twenty minutes each.
 torture: build

@@ -1,4 +1,5 @@
 /* The certificates of https servers: which are trusted, and what a failure says. Servers are `openssl s_server`. */
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -6,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <weir/input_config.h>
 
 #include "tests/clips.h"
 #include "tests/program.h"
@@ -177,6 +181,63 @@ TEST_CASE(every_stage_and_the_index_check_certificates)
     expect(0, "weir index $good/clip.mkv -o a.weir --ca-file ca.pem && weir index a.weir --list clips | grep mpeg4");
     expect(0, "weir index $good/clip.mkv -o b.weir && weir index b.weir --list broken | grep 'is not trusted'");
     expect(0, "weir index $expired/clip.mkv -o c.weir --insecure && weir index c.weir --list clips | grep mpeg4");
+}
+
+/* In a process with mounts of its own, on a system without certificates. */
+static int try_fallback(void)
+{
+    weir_error error = { 0 };
+    const char *path = clips_path("fallback.pem");
+    if (weir_certificates_find() || weir_certificates_set_fallback("missing.pem", &error) != WEIR_EINVAL ||
+        !strstr(error.message, "missing.pem: No such file") || weir_certificates_find())
+        return 1;
+    if (weir_certificates_set_fallback(path, &error) != WEIR_OK || strcmp(weir_certificates_find(), path) != 0)
+        return 2;
+    if (weir_certificates_set_fallback(path, &error) != WEIR_OK ||
+        weir_certificates_set_fallback("/dev/null", &error) != WEIR_EINVAL ||
+        strcmp(weir_certificates_find(), path) != 0)
+        return 3;
+    return 0;
+}
+
+static int hide_system_certificates(void)
+{
+    static const char *const folders[] = { "/etc/ssl", "/etc/pki" };
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        return -1;
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (access(folders[i], F_OK) == 0 && mount("none", folders[i], "tmpfs", 0, NULL) != 0)
+            return -1;
+    return 0;
+}
+
+TEST_CASE(a_fallback_is_used_where_the_system_has_no_certificates)
+{
+    enum { HAS_NO_MOUNTS = 77 };
+    int status;
+    write_file(clips_path("fallback.pem"), "");
+    pid_t child = fork();
+    if (child == 0)
+        _exit(hide_system_certificates() != 0 ? HAS_NO_MOUNTS : try_fallback());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == HAS_NO_MOUNTS) {
+        print_message("no mounts of its own here: the fallback is not tested\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+TEST_CASE(the_systems_certificates_come_before_the_fallback)
+{
+    const char *systems = weir_certificates_find();
+    weir_error error = { 0 };
+    write_file(clips_path("fallback.pem"), "");
+    assert_int_equal(weir_certificates_set_fallback(clips_path("fallback.pem"), &error), WEIR_OK);
+    assert_string_equal(weir_certificates_find(), systems ? systems : clips_path("fallback.pem"));
+    assert_int_equal(weir_certificates_set_fallback(NULL, &error), WEIR_EINVAL);
 }
 
 TEST_MAIN(NULL, NULL, start_servers, stop_servers)

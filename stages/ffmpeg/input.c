@@ -334,7 +334,7 @@ static int refuse_url(const char *url, weir_error *error)
         "the certificate of %s, or of a host that it refers to, is not trusted: %s; %s--ca-file "
         "(ca_file) or --insecure (WEIR_ALLOW_INSECURE)",
         host, reason,
-        weir__input_find_certificates() ? "" : "this system has no certificates (install ca-certificates), so ");
+        weir_certificates_find() ? "" : "this system has no certificates (install ca-certificates), so ");
 }
 
 /* ---- opening URLs --------------------------------------------------------------------------------------------- */

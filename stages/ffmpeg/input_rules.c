@@ -1,5 +1,8 @@
 #include "stages/ffmpeg/input_rules.h"
 
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,12 +31,31 @@ static const char *const system_stores[] = {
     "/etc/ssl/cert.pem",                  /* Alpine */
 };
 
-const char *weir__input_find_certificates(void)
+static _Atomic(char *) fallback_store; /* set once */
+
+const char *weir_certificates_find(void)
 {
     for (size_t i = 0; i < FF_ARRAY_ELEMS(system_stores); i++)
         if (access(system_stores[i], R_OK) == 0)
             return system_stores[i];
-    return NULL;
+    return atomic_load(&fallback_store);
+}
+
+int weir_certificates_set_fallback(const char *path, weir_error *error)
+{
+    if (!path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "certificates: path is NULL");
+    if (access(path, R_OK) != 0)
+        return weir_error_set(error, WEIR_EINVAL, -errno, "certificates: %s: %s", path, strerror(errno));
+    char *copy = strdup(path), *before = NULL;
+    if (!copy)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (atomic_compare_exchange_strong(&fallback_store, &before, copy))
+        return WEIR_OK;
+    free(copy);
+    if (strcmp(before, path) == 0)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0, "certificates: %s: %s was set before", path, before);
 }
 
 /* FFmpeg's OpenSSL code does not compare the name in a certificate with the host's. */
@@ -46,7 +68,7 @@ static bool checks_names(void)
 int weir__input_set_certificates(const weir_input_config *config, AVDictionary **options)
 {
     bool is_checked = !(config->allow & WEIR_ALLOW_INSECURE);
-    const char *store = config->ca_file ? config->ca_file : weir__input_find_certificates();
+    const char *store = config->ca_file ? config->ca_file : weir_certificates_find();
     int rc = av_dict_set_int(options, "tls_verify", is_checked, 0);
     if (rc >= 0 && is_checked && store)
         rc = av_dict_set(options, "ca_file", store, 0);

@@ -1,4 +1,5 @@
-/* What an input may be: network protocols, formats of containers, and certificates. Internal. No state: any thread. */
+/* What an input may be: network protocols, formats of containers, and certificates. Internal. Any thread; the
+   only state is the process's fallback for certificates. */
 #ifndef STAGES_FFMPEG_INPUT_RULES_H
 #define STAGES_FFMPEG_INPUT_RULES_H
 
@@ -15,9 +16,6 @@ extern const char weir__input_protocols[];
 
 /* Is it a format of files that name other files, which would be opened? */
 bool weir__input_refers_to_files(const AVInputFormat *kind);
-
-/* The system's file of certificates; NULL = none. */
-const char *weir__input_find_certificates(void);
 
 /* Adds FFmpeg's options for the certificates of hosts, also of those that a URL is redirected to. A failure is FFmpeg's
    error. */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/status.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -38,7 +40,7 @@ typedef struct weir_input_config {
     /* The task fails with WEIR_ETIMEDOUT if a URL sends no data for this long (0 = 30 s, negative = never).
        weir_stage_options.task_deadline_ns limits the whole task. */
     int64_t io_timeout_ns;
-    /* A file of certificates (PEM) that are trusted for https (NULL = the system's). */
+    /* A file of certificates (PEM) that are trusted for https (NULL = weir_certificates_find()). */
     const char *ca_file;
     /* The most bytes that are kept of a pipe, for MP4, GIF and PNG, or if frames are selected (0 = 4 GiB). */
     uint64_t max_pipe_bytes;
@@ -48,6 +50,20 @@ typedef struct weir_input_config {
    as long as the enclosing block. */
 #define WEIR_WITH_INPUT(...) \
     .input = &(const weir_input_config){ __VA_ARGS__ }, .input_size = sizeof(weir_input_config)
+
+/*
+ * The file of certificates (PEM) that hosts are checked with where ca_file is NULL: the system's (of Debian, Fedora, openSUSE,
+ * Alpine and what derives from them), else that of weir_certificates_set_fallback(). NULL: there is none. Any thread. The text
+ * lives as long as the process.
+ */
+WEIR_API const char *weir_certificates_find(void);
+
+/*
+ * A file of certificates (PEM) for systems that have none, such as one that a package of another language brings along. It holds
+ * for the whole process, and is set once. Any thread. The path is copied.
+ * WEIR_OK, also if it is that path already; WEIR_EINVAL: it is NULL, cannot be read, or another path was set before; WEIR_ENOMEM.
+ */
+WEIR_API int weir_certificates_set_fallback(const char *path, weir_error *error);
 
 #ifdef __cplusplus
 }
