@@ -1269,7 +1269,7 @@ static void record_in_memory(const char *unused)
 
 TEST_CASE(forked_children_use_sqlite_while_threads_of_the_parent_do)
 {
-    enum { NUM_THREADS = 3, NUM_FORKS = 100 };
+    enum { NUM_THREADS = 3, NUM_FORKS = 40 };
     pthread_t threads[NUM_THREADS];
 #ifdef SANITIZED /* a sanitizer has locks of its own, which it does not hold during a fork */
     skip();
