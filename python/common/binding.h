@@ -30,7 +30,7 @@ PyObject *weirpy_known(double number);
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
 /* Signals are looked at this often while a call waits: a person does not notice it. */
-#define WEIRPY_SLICE_NS (20 * WEIR_MILLISECOND)
+#define WEIRPY_SLICE_NS (50 * WEIR_MILLISECOND)
 
 /* ---- structs from dictionaries ----------------------------------------------------------------------------------- */
 
