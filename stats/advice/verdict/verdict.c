@@ -106,7 +106,8 @@ static bool is_worth(double share)
 
 /* The share of the time in which more of a node could bring more: it is held, and no items wait behind a merge that its own go
    through, or in the store that a source has made. Both a slow input of a merge by arrival and such a source are held all the
-   time. -1 = it does not work. */
+   time. So is a node whose thread has another one's tasks meanwhile; where those that take its items hardly wait for any, a thread for
+   it brings nothing. -1 = it does not work. */
 static double use_of(const judgement *j, const node_view *n)
 {
     double use = is_worker(n) ? n->held : -1;
@@ -114,6 +115,9 @@ static double use_of(const judgement *j, const node_view *n)
         const queue_view *q = &j->view->queues[i];
         const node_view *putter = q->putter >= 0 ? &j->view->nodes[q->putter] : NULL;
         bool has_store = putter == n && n->is_source && q->occupied >= FULL;
+        bool is_early = putter == n && n->is_source && q != j->view->sink && !is_worth(q->empty);
+        if (is_early)
+            use = fmin(use, n->busy);
         if (putter && ((putter->is_merge && putter > n) || has_store))
             use = fmin(use, 1 - q->occupied);
     }
