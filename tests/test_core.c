@@ -288,6 +288,49 @@ TEST_CASE(busy_time_ends_with_the_step)
     assert_int_equal(stage->slots[1]->since_ns, driver.graph.now_ns - 50);
 }
 
+static void end_step_at(driver_slot *slot, int64_t at_ns, int status)
+{
+    slot->core.end_ns = at_ns;
+    weir__graph_move_time(&driver.graph, at_ns);
+    driver_report_end(&driver, slot, status);
+    while (driver.graph.sink->depth > 0)
+        driver_take(&driver);
+}
+
+static driver_slot *pick_of(const driver_node *node)
+{
+    driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+    assert_ptr_equal(slot->core.node, &node->core);
+    return slot;
+}
+
+/* One slot has nothing to do while the other one has the last item of an epoch; then none has, until the next epoch has an item. */
+TEST_CASE(the_time_at_the_end_of_an_epoch_has_two_parts)
+{
+    choices_begin_all(&list);
+    driver_build_small(&driver, &list, SMALL_PLAIN);
+    driver_node *source = &driver.nodes[0], *stage = &driver.nodes[1];
+    const int64_t *time_ns = stage->core.time_ns;
+    source->core.epochs = WEIR_ENDLESS;
+    int64_t start_ns = driver.graph.now_ns;
+    end_step_at(pick_of(source), start_ns + 5, WEIR_OK);
+    driver_slot *first = pick_of(stage);
+    end_step_at(pick_of(source), start_ns + 10, WEIR_OK);
+    driver_slot *last = pick_of(stage);
+    end_step_at(first, start_ns + 100, WEIR_OK); /* within the epoch until its end is told */
+    end_step_at(pick_of(source), start_ns + 130, WEIR_EPOCH);
+    int64_t idle_ns = time_ns[SLOT_IDLE];
+    assert_true(idle_ns >= 30);
+    end_step_at(last, start_ns + 300, WEIR_OK);
+    assert_int_equal(time_ns[TIME_EPOCH_TAIL], 170);
+    end_step_at(pick_of(source), start_ns + 450, WEIR_OK);
+    assert_int_equal(time_ns[TIME_EPOCH_GAP], 2 * 150);
+    assert_int_equal(time_ns[TIME_EPOCH_TAIL], 170);
+    assert_int_equal(time_ns[SLOT_IDLE], idle_ns);
+    end_step_at(pick_of(stage), start_ns + 500, WEIR_OK);
+    assert_int_equal(time_ns[TIME_EPOCH_GAP], 2 * 150);
+}
+
 /* A lap has ended between the end of the step and its event, and counted the slot as busy up to there. */
 TEST_CASE(what_an_earlier_lap_counted_is_not_taken_back)
 {

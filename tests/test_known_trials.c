@@ -18,18 +18,24 @@
 /* A stage: how long its tasks take. Slots that are served in turn wait for each other. */
 typedef struct known_stage {
     int64_t task_ns;
+    int64_t cpu_ns; /* that the process uses for a task */
     uint32_t slots;
     bool in_turn;
+    int64_t giant_ns; /* each hundredth task takes so long (0 = none) */
+    atomic_uint num_tasks;
     atomic_llong free_ns; /* when the server has done what it was asked for */
 } known_stage;
 
 static void serve_task(known_stage *stage)
 {
+    bool is_giant = stage->giant_ns && atomic_fetch_add(&stage->num_tasks, 1) % 100 == 99;
+    int64_t task_ns = is_giant ? stage->giant_ns : stage->task_ns;
     long long now_ns = virtual_time_ns(), free_ns = atomic_load(&stage->free_ns), begin_ns;
     do
         begin_ns = free_ns > now_ns && stage->in_turn ? free_ns : now_ns;
-    while (!atomic_compare_exchange_weak(&stage->free_ns, &free_ns, begin_ns + stage->task_ns));
-    virtual_time_sleep(begin_ns + stage->task_ns - now_ns);
+    while (!atomic_compare_exchange_weak(&stage->free_ns, &free_ns, begin_ns + task_ns));
+    virtual_time_sleep(begin_ns + task_ns - now_ns);
+    virtual_time_compute(stage->cpu_ns);
 }
 
 static known_stage *const *stages_of_test;
@@ -193,6 +199,36 @@ TEST_CASE(twice_the_slots_bring_twice_the_items_or_none)
     weir_verdict_free(v);
 }
 
+/* Tasks that each need a CPU, on a machine of which they use all: here time goes on as if there were more. */
+TEST_CASE(no_gain_is_above_what_the_cpus_have)
+{
+    known_stage stage = { .task_ns = 3 * WEIR_MILLISECOND, .slots = 2 };
+    for (int busy = 1; busy <= 2; busy++) { /* all CPUs, then half of them */
+        stage.cpu_ns = stage.task_ns * (int64_t)weir_cpu_budget() / (2 * busy);
+        weir_verdict *v = explain((known_stage *[]){ &stage }, 1, 4);
+        assert_true(v->num_advice >= 1 && v->advice[0].is_measured && v->advice[0].slots == 4);
+        assert_near(v->advice[0].gain, busy, 0.06);
+        assert_near(v->advice[0].high, busy, 0.2);
+        weir_verdict_free(v);
+    }
+}
+
+/* 99 tasks of 1 ms, and one of 100 ms: E[x] = 1.99, E[x²] = 100.99, so variance / mean² = 24.5. */
+TEST_CASE(rare_long_tasks_are_seen_while_they_run)
+{
+    for (int has_giants = 0; has_giants <= 1; has_giants++) {
+        known_stage stage = { .task_ns = (has_giants ? 1 : 7) * WEIR_MILLISECOND, .slots = 2 };
+        stage.giant_ns = has_giants ? 100 * WEIR_MILLISECOND : 0;
+        verdict_view view;
+        known_run run = run_begin((known_stage *[]){ &stage }, 1, 4);
+        int status = weir__live_view(run.pipeline, 4 * WEIR_SECOND, NULL, &view);
+        assert_int_equal(status, WEIR_OK);
+        assert_near(view.nodes[1].unevenness, has_giants ? 24.5 : 0, has_giants ? 12 : 0.5);
+        weir__verdict_view_free(&view);
+        run_end(&run);
+    }
+}
+
 /* ---- intervals ---------------------------------------------------------------------------------------------------- */
 
 /* `count` of `all` differ from this share by no more than chance explains: three standard errors. */
@@ -231,6 +267,43 @@ TEST_CASE(intervals_of_slices_cover_the_truth_in_95_percent)
         }
         assert_share(num_covered, NUM_SERIES, 0.95);
     }
+}
+
+/* One setting is uneven: half of its slices have twice the rate of the others. Its mean is that of the other setting. The mean of
+   logarithms of ratios would find +6 %. */
+TEST_CASE(uneven_slices_are_no_slow_ones)
+{
+    enum { NUM_SLICES = 12, NUM_SERIES = 4000 };
+    double sum = 0;
+    int num_covered = 0;
+    for (int series = 0; series < NUM_SERIES; series++) {
+        double before[NUM_SLICES], after[NUM_SLICES], half;
+        for (int i = 0; i < NUM_SLICES; i++) {
+            before[i] = (draw_uniform() < 0.5 ? 100 : 200) + draw_normal();
+            after[i] = 150 + draw_normal();
+        }
+        double gain = weir__ratio_interval(before, after, NUM_SLICES, &half);
+        sum += gain / NUM_SERIES;
+        num_covered += fabs(gain) <= half;
+    }
+    assert_near(sum, 0, 0.01);
+    assert_near((double)num_covered / NUM_SERIES, 0.95, 0.02);
+}
+
+/* Counts of tasks of random lengths: their interval by the lengths alone covers the truth. */
+TEST_CASE(the_interval_of_counts_follows_from_the_lengths_of_tasks)
+{
+    enum { NUM_SERIES = 2000 };
+    const double time = 400; /* mean lengths: exponential ones have the variance 1 */
+    int num_covered = 0;
+    for (int series = 0; series < NUM_SERIES; series++) {
+        double counts[2] = { 0, 0 };
+        for (int i = 0; i < 2; i++)
+            for (double at = -log(1 - draw_uniform()); at < time; at -= log(1 - draw_uniform()))
+                counts[i]++;
+        num_covered += fabs(log(counts[1] / counts[0])) <= weir__renewal_interval(1, counts[0], counts[1]);
+    }
+    assert_share(num_covered, NUM_SERIES, 0.95);
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)

@@ -12,6 +12,7 @@
 
 /* Set before the tuner starts. */
 static live_trial result_of_more, result_of_less;
+static _Atomic int64_t longest_ns; /* that a trial could take for each setting */
 
 int __wrap_weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
                           const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
@@ -21,11 +22,13 @@ int __wrap_weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t 
     (void)pipeline;
     (void)settle_ns;
     (void)unit;
-    (void)options;
     (void)stops;
+    if (options->setting_ns > atomic_load(&longest_ns))
+        atomic_store(&longest_ns, options->setting_ns);
     bool is_more = set->other[0].slots > set->now[0].slots || set->other[0].threads > set->now[0].threads;
     *trial = is_more ? result_of_more : result_of_less;
     trial->num_pairs = 3;
+    trial->elapsed_s = 6;
     return WEIR_OK;
 }
 
@@ -103,6 +106,19 @@ TEST_CASE(more_is_kept_only_if_it_certainly_brings_more)
             fail_msg("gain %g: more was kept %d times, undone %d times: %u slots", others[i][0], d.more_kept,
                      d.more_undone, (unsigned)d.slots);
     }
+}
+
+/* It may bring nothing, or as much as is worth it: neither is certain, until longer trials have not decided either. */
+TEST_CASE(more_that_did_not_decide_is_tried_again_and_longer)
+{
+    const live_trial loss = trial_of(0.5, 0.4, 0.6);
+    atomic_store(&longest_ns, 0);
+    decisions decided = tune(trial_of(1.0, 0.97, 1.03), loss);
+    int64_t usual_ns = atomic_exchange(&longest_ns, 0);
+    decisions unclear = tune(trial_of(1.15, 0.9, 1.47), loss);
+    assert_true(decided.more_undone >= 1 && unclear.more_kept == 0);
+    assert_int_equal(unclear.more_undone, 3 * decided.more_undone);
+    assert_true(atomic_load(&longest_ns) > usual_ns);
 }
 
 TEST_CASE(less_is_kept_only_if_it_certainly_costs_little)

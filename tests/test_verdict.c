@@ -19,6 +19,7 @@ typedef struct node_case {
     const char *name, *kind, *inputs; /* inputs NULL = the queue of the node before */
     double slots;                     /* (0 = 1) */
     double busy, thread, turn, out;
+    double tail, gap;   /* at the ends of epochs: shares of the rest of the time */
     double cpu, delay;  /* shares of busy: on a CPU, waiting for one */
     double rate;        /* tasks per second (0 = 100) */
     double shortest;    /* the shortest task, as a share of the average (0 = 0.95) */
@@ -95,6 +96,11 @@ static const pipeline_case cases[] = {
     { "a source that starves on the stage's thread", WEIR_VERDICT_THREADS, "0:1:decode",
       .nodes = { { .name = "0:0:src", .kind = "source", .busy = 0.15, .thread = 0.85, .cpu = 0.1 },
                  DECODE(.slots = 4, .busy = 0.21, .thread = 0.3, .cpu = 0.02),
+                 EMPTY_SINK },
+      .threads = 1 },
+    { "a source that waits for the thread of a stage that lacks no items", WEIR_VERDICT_SLOTS, "0:1:decode",
+      .nodes = { { .name = "0:0:src", .kind = "source", .busy = 0.001, .thread = 0.998, .cpu = 0.9 },
+                 DECODE(.busy = 0.995, .cpu = 0.95),
                  EMPTY_SINK },
       .threads = 1 },
     { "two slots that wait", WEIR_VERDICT_OUTSIDE, "0:1:decode",
@@ -205,6 +211,21 @@ static const pipeline_case cases[] = {
                  EMPTY_SINK } },
     { "epochs of few items: the next one waits in the queue", WEIR_VERDICT_ORDER, "0:1:decode",
       .nodes = { SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.97), DECODE(.slots = 4, .busy = 0.54, .cpu = 0.01),
+                 EMPTY_SINK } },
+    { "epochs whose last items trail", WEIR_VERDICT_ORDER, "0:1:decode",
+      .nodes = { SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.4),
+                 DECODE(.slots = 4, .busy = 0.6, .tail = 0.75, .gap = 0.15, .cpu = 0.01), EMPTY_SINK } },
+    { "epochs that start late", WEIR_VERDICT_ORDER, "0:1:decode",
+      .nodes = { SOURCE(.busy = 0.65, .out = 0.3, .occupied = 0.2),
+                 DECODE(.slots = 4, .busy = 0.5, .gap = 0.9, .cpu = 0.01), EMPTY_SINK } },
+    { "epochs that start so late that the source works most of the time", WEIR_VERDICT_ORDER, "0:1:decode",
+      .nodes = { SOURCE(.busy = 0.85, .out = 0.1, .occupied = 0.1),
+                 DECODE(.slots = 4, .busy = 0.2, .gap = 0.9, .cpu = 0.01), EMPTY_SINK } },
+    { "ends of epochs that cost little", WEIR_VERDICT_OUTSIDE, "0:1:decode",
+      .nodes = { SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.9),
+                 DECODE(.slots = 4, .busy = 0.94, .tail = 0.8, .cpu = 0.01), EMPTY_SINK } },
+    { "a source that is slow within epochs, too", WEIR_VERDICT_SOURCE, "0:0:src",
+      .nodes = { SOURCE(.busy = 0.97, .cpu = 0.01), DECODE(.slots = 4, .busy = 0.2, .gap = 0.25, .cpu = 0.01),
                  EMPTY_SINK } },
     { "a few tasks that find their result in a cache", WEIR_VERDICT_OUTSIDE, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.01, .shortest = 0.05, .short_tasks = 0.05),
@@ -407,6 +428,8 @@ static void record_node(weir_observer observer, const weir_lap *lap, const node_
             stage.metrics.task.wait_out_ns += share_ns(rest); /* a source has no input to wait for */
         else
             stage.metrics.task.wait_in_ns = share_ns(slots * rest);
+        stage.metrics.task.epoch_tail_ns = share_ns(slots * rest * n->tail);
+        stage.metrics.task.epoch_gap_ns = share_ns(slots * rest * n->gap);
     }
     if (counts && works) {
         stage.metrics.task.num_tasks = num_tasks;
@@ -680,6 +703,36 @@ static size_t count_evidence(const weir_verdict *v, const char *text)
     for (size_t i = 0; i < v->num_evidence; i++)
         count += strstr(v->evidence[i], text) != NULL;
     return count;
+}
+
+TEST_CASE(the_time_at_the_ends_of_epochs_is_told_with_its_cause)
+{
+    static const struct {
+        const char *what, *sentence, *evidence;
+    } told[] = {
+        { "epochs whose last items trail",
+          "The ends of epochs: 36 % of the time of the slots of 0:1:decode goes into them, mostly waiting for the "
+          "last items of an "
+          "epoch.",
+          "30 % of the time of the slots of 0:1:decode: no item of the epoch is left" },
+        { "epochs that start late",
+          "The ends of epochs: 45 % of the time of the slots of 0:1:decode goes into them, mostly waiting for the "
+          "first item of "
+          "the next one.",
+          "the first item of the next one is not there; it comes from 0:0:src" },
+        { "a source that is slow within epochs, too", NULL,
+          "20 % of the time of the slots of 0:1:decode: an epoch has ended" },
+        { "ends of epochs that cost little", NULL, NULL },
+    };
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        weir_verdict *v = verdict_on(record_case(case_of(told[i].what)), NULL);
+        if (told[i].sentence)
+            assert_string_equal(v->sentence, told[i].sentence);
+        assert_int_equal(count_evidence(v, "of the time of the slots of"), told[i].evidence ? 1 : 0);
+        if (told[i].evidence)
+            assert_int_equal(count_evidence(v, told[i].evidence), 1);
+        weir_verdict_free(v);
+    }
 }
 
 /* What may be other programs' is evidence only if this process could have waited for it. */

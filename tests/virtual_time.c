@@ -37,7 +37,7 @@ static struct {
     pthread_t driver;
     bool has_driver;
     weir_pipeline *pipeline; /* the driver's only */
-    _Atomic int64_t late_ns;
+    _Atomic int64_t late_ns, cpu_ns;
     atomic_bool lets_go, ends;
 
     pthread_mutex_t lock;
@@ -55,6 +55,17 @@ static struct {
 int64_t virtual_time_ns(void)
 {
     return atomic_load(&kept.now_ns);
+}
+
+void virtual_time_compute(int64_t ns)
+{
+    atomic_fetch_add(&kept.cpu_ns, ns);
+}
+
+static bool read_usage(weir__process_usage *usage)
+{
+    *usage = (weir__process_usage){ .cpu_ns = atomic_load(&kept.cpu_ns) };
+    return true;
 }
 
 void virtual_time_move(int64_t ns)
@@ -225,11 +236,12 @@ void virtual_time_consumes(void)
 
 void virtual_time_begin(void)
 {
-    static const weir__readings invented = { .clock_ns = virtual_time_ns,
-                                             .sleep = virtual_time_sleep,
-                                             .wait = wait_for_post };
+    static const weir__readings invented = {
+        .clock_ns = virtual_time_ns, .sleep = virtual_time_sleep, .usage = read_usage, .wait = wait_for_post
+    };
     atomic_store(&kept.now_ns, 1000 * WEIR_SECOND);
     atomic_store(&kept.late_ns, 0);
+    atomic_store(&kept.cpu_ns, 0);
     kept.has_service = false;
     weir__readings_set(&invented);
 }

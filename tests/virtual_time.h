@@ -38,4 +38,7 @@ void virtual_time_move(int64_t ns);
 
 int64_t virtual_time_ns(void);
 
+/* The process has used so much more CPU time; at first none. */
+void virtual_time_compute(int64_t ns);
+
 #endif

@@ -28,10 +28,11 @@ typedef struct scene_work {
     uint32_t uses;                 /* the resource: 1 or 2; 0 = none */
     double hit_share;              /* of the tasks that are as short as 0.1 ms: cache hits */
     uint32_t every;                /* each `every`-th task is a giant (0 = none) */
-    double giant_ms;               /* that waits so long instead */
+    double giant_ms, giant_cpu_ms; /* that waits, or computes, so long instead */
     bool pending;                  /* waits without a thread */
     bool in_child, in_own_threads; /* computes in a child process; in two threads of its own */
     uint32_t burst;                /* source, consumer: works only after each `burst` items (0 = 1) */
+    double restart_ms;             /* source: waits so long before the first item of each epoch */
 } scene_work;
 
 typedef struct scene_stage {
@@ -58,6 +59,7 @@ typedef struct scene {
     scene_shape shape;
     uint32_t threads, epoch_items, sink_items;
     uint32_t load; /* other processes that compute */
+    int nice;      /* of this process, not of the others */
     bool marks_steps;
     uint64_t item_bytes, sink_bytes;
     scene_resource resources[2];

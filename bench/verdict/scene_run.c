@@ -192,6 +192,7 @@ static double do_work(stand_in *s, uint64_t number, weir_task *task)
     const scene_work *w = work_now(s);
     uint64_t seed = (uint64_t)(s - stand_ins);
     double factor = w->exponential ? -log1p(-random_share(seed + 10, number)) : 1;
+    bool is_giant = w->every && number % w->every == w->every - 1;
     if (w->burst > 1 && number % w->burst != 0)
         return 0;
     if (w->hit_share > 0 && random_share(seed + 20, number) < w->hit_share)
@@ -203,8 +204,8 @@ static double do_work(stand_in *s, uint64_t number, weir_task *task)
     else if (w->in_own_threads)
         compute_in_threads(s->run, w->cpu_ms / 2);
     else
-        compute_ms(s->run, factor * w->cpu_ms);
-    return w->every && number % w->every == w->every - 1 ? w->giant_ms : factor * w->wait_ms;
+        compute_ms(s->run, is_giant ? w->giant_cpu_ms : factor * w->cpu_ms);
+    return is_giant ? w->giant_ms : factor * w->wait_ms;
 }
 
 typedef struct completion {
@@ -258,6 +259,8 @@ static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *ta
         return WEIR_EOF;
     if (s->epoch_items && weir_task_seq(task) >= s->epoch_items)
         return WEIR_EPOCH;
+    if (s->epoch_items && weir_task_seq(task) == 0)
+        wait_ms(s->work->restart_ms);
     if (weir_task_seq(task) >= s->backlog_items)
         wait_ms(do_work(s, atomic_fetch_add(&s->num_tasks, 1), NULL));
     out->data = &stand_ins[0];
@@ -373,6 +376,7 @@ scene_run *scene_start(const scene *of, const scene_change *change, int64_t run_
     run->of = of;
     run->spins_per_ms = 1000 * bench_spins_per_us();
     start_load(run);
+    setpriority(PRIO_PROCESS, 0, of->nice);
     start_resources(run);
     run->start_ns = weir_clock_ns();
     run->end_ns = run->start_ns + run_ns;

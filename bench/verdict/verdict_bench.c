@@ -18,10 +18,11 @@
 #include "bench/harness/background_load.h"
 #include "bench/harness/measure.h"
 #include "bench/harness/report.h"
+#include "bench/verdict/clip_bench.h"
 #include "bench/verdict/scene.h"
 
 typedef struct verdict_settings {
-    const char *only, *json_path;
+    const char *only, *dataset_dir, *json_path;
     double run_s;
     bool offline, live, verbose;
 } verdict_settings;
@@ -30,6 +31,10 @@ typedef struct verdict_settings {
 
 static const option_row rows[] = {
     { ROW("only", only, option_text), .argument = "TEXT", .help = "only pipelines whose name contains this" },
+#ifdef WEIR_BENCH_STAGES
+    { ROW("dataset-dir", dataset_dir, option_folder), .argument = "DIR",
+      .help = "decode these videos, instead of clips that the bench makes with ffmpeg" },
+#endif
     { ROW("time", run_s, option_span), .argument = "S", .help = "length of a recorded run (default 2)" },
     { ROW("offline", offline, option_flag), .excludes = "live", .help = "only from recordings" },
     { ROW("live", live, option_flag), .help = "only from runs in progress" },
@@ -48,12 +53,21 @@ typedef enum answer {
 
 static const char *const answer_words[NUM_ANSWERS] = { "right", "unsure", "WRONG", "SURELY WRONG", "loaded" };
 
+enum { MOST_PREDICTIONS = 2 };
+
+/* A prediction that was replayed: the gain that was said and its range, and what a run with that setting brought. */
+typedef struct replay {
+    char change[80];
+    double gain, low, high, measured;
+} replay;
+
 /* Of one scene; without pointers, as it comes from another process. */
 typedef struct scene_result {
     bool is_known; /* there is a verdict */
     answer answer;
     char verdict[400];
     int num_predictions, num_contained, num_near; /* checked; the range contains it; within 15 % */
+    replay replays[MOST_PREDICTIONS];
     char prediction[160];
     double others_cpus;
 } scene_result;
@@ -167,7 +181,7 @@ static double rate_of(const scene *of, const scene_change *change, double second
 static void check_predictions(const scene_job *job, const weir_verdict *v, scene_result *result)
 {
     double seconds = job->settings->run_s;
-    for (size_t i = 0; i < v->num_advice && result->num_predictions < 2; i++) {
+    for (size_t i = 0; i < v->num_advice && result->num_predictions < MOST_PREDICTIONS; i++) {
         const weir_verdict_advice *a = &v->advice[i];
         scene_change change = { .slots = a->slots, .threads = a->threads };
         const char *colon = strrchr(a->stage, ':');
@@ -178,7 +192,9 @@ static void check_predictions(const scene_job *job, const weir_verdict *v, scene
         double before = rate_of(job->of, NULL, seconds), after = rate_of(job->of, &change, seconds);
         double gain = after / before, noise = 0.05; /* of the two runs, on a machine that others use */
         bool is_contained = gain >= a->low * (1 - noise) && gain <= a->high * (1 + noise);
-        result->num_predictions++;
+        replay *of = &result->replays[result->num_predictions++];
+        *of = (replay){ .gain = a->gain, .low = a->low, .high = a->high, .measured = gain };
+        snprintf(of->change, sizeof of->change, "%.79s", a->change);
         result->num_contained += is_contained;
         result->num_near += is_contained || fabs(log(gain / a->gain)) < log(1.15);
         if (!is_contained)
@@ -273,6 +289,21 @@ static void report_one(bench_report *report, const scene *of, bool is_live, cons
     bench_report_number(report, "others_cpus", result->others_cpus);
 }
 
+static void report_replays(bench_report *report, const scene *of, const scene_result *result)
+{
+    for (int i = 0; i < result->num_predictions; i++) {
+        const replay *one = &result->replays[i];
+        bench_report_row(report, "replay");
+        bench_report_text(report, "pipeline", of->name);
+        bench_report_text(report, "change", one->change);
+        bench_report_number(report, "predicted", one->gain);
+        bench_report_number(report, "low", one->low);
+        bench_report_number(report, "high", one->high);
+        bench_report_number(report, "measured", one->measured);
+        bench_report_number(report, "others_cpus", result->others_cpus);
+    }
+}
+
 static int run_one(const scene *of, const verdict_settings *settings, bool is_live, bench_report *report, score *sum)
 {
     scene_job job = { of, settings, is_live };
@@ -289,6 +320,7 @@ static int run_one(const scene *of, const verdict_settings *settings, bool is_li
            result.others_cpus);
     fflush(stdout);
     report_one(report, of, is_live, &result);
+    report_replays(report, of, &result);
     return 0;
 }
 
@@ -304,6 +336,26 @@ static void put_score(const char *what, const score *sum)
                sum->num_predictions, sum->num_contained, sum->num_near);
 }
 
+/* Real decoding comes first. Nothing is done where it was built without stages. */
+static int run_clip_scenes(const verdict_settings *settings, bench_report *report)
+{
+    int status = 0;
+#ifdef WEIR_BENCH_STAGES
+    clip_score score = { 0 };
+    const clip_settings of_clips = { settings->only, settings->dataset_dir, settings->verbose };
+    if (settings->offline)
+        return 0;
+    status = clip_bench_run(&of_clips, report, &score);
+    if (score.num_explained)
+        printf("real decoding: explain right in %d of %d, tune in %d of %d\n", score.num_explained_right,
+               score.num_explained, score.num_tuned_right, score.num_tuned);
+#else
+    (void)settings;
+    (void)report;
+#endif
+    return status;
+}
+
 int bench_verdict(int argc, char **argv)
 {
     verdict_settings settings = { .run_s = 2 };
@@ -315,6 +367,7 @@ int bench_verdict(int argc, char **argv)
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
     bench_report *report = bench_report_new();
+    has_failed |= run_clip_scenes(&settings, report) != 0;
     for (size_t i = 0; i < num_scenes; i++) {
         if (settings.only && !strstr(scenes[i].name, settings.only))
             continue;

@@ -142,8 +142,12 @@ typedef enum slot_state {
     SLOT_STATES,
 } slot_state;
 
-/* The time of a node's slots: in each state, and idle after its end; a recorder gets that as a state. */
-enum { TIME_ENDED = SLOT_STATES, NODE_TIMES };
+/* The time of a node's slots: in each state, and idle after its end; a recorder gets that as a state. Idle between two epochs is
+   counted apart: until its last tasks of an epoch have ended, and then until the first item of the next one is there. */
+enum { TIME_ENDED = SLOT_STATES, TIME_EPOCH_TAIL, TIME_EPOCH_GAP, NODE_TIMES };
+
+/* Where a node is: its input has the end of an epoch next, or it has passed that on. */
+typedef enum epoch_place { WITHIN_EPOCH, EPOCH_TAIL, EPOCH_GAP } epoch_place;
 
 typedef enum node_state { NODE_NEW, NODE_STARTING, NODE_OPEN, NODE_ENDING, NODE_DONE } node_state;
 
@@ -324,6 +328,7 @@ struct weir__node {
     uint64_t next_seq;          /* sources: number of the next item in this epoch */
     uint64_t next_order_number; /* with numbers_inputs */
     bool passing_epoch;         /* the lifecycle slot is putting the end of an epoch */
+    epoch_place place;          /* with tasks and inputs only; weir__node_enter_epoch() changes it */
     bool passing_items;         /* handoff.c is passing on items of a node without tasks */
     bool moving_turns;          /* handoff.c is letting slots put in the order of their turns */
     bool passing_epoch_or_end;  /* handoff.c is passing on ends of epochs or of the stream */
@@ -527,10 +532,20 @@ static inline void weir__queue_settle(weir__queue *queue, int64_t now_ns)
     queue->level_since_ns = now_ns;
 }
 
+/* What a recorder gets as the slot's state. */
+static inline unsigned weir__slot_shown(const weir__slot *slot)
+{
+    return slot->state == SLOT_IDLE && slot->node->state == NODE_DONE ? TIME_ENDED : (unsigned)slot->state;
+}
+
 /* Which of its node's times a slot adds to. */
 static inline unsigned weir__slot_time(const weir__slot *slot)
 {
-    return slot->state == SLOT_IDLE && slot->node->state == NODE_DONE ? TIME_ENDED : (unsigned)slot->state;
+    static const unsigned idle[] = {
+        [WITHIN_EPOCH] = SLOT_IDLE, [EPOCH_TAIL] = TIME_EPOCH_TAIL, [EPOCH_GAP] = TIME_EPOCH_GAP
+    };
+    unsigned shown = weir__slot_shown(slot);
+    return shown == SLOT_IDLE ? idle[slot->node->place] : shown;
 }
 
 /* Of a source that has epochs, before it starts: those before this one have ended. */

@@ -127,6 +127,8 @@ static void give_item(weir__slot *slot, const weir_item *item)
         weir__result_offer(slot);
         return;
     }
+    if (node->place != WITHIN_EPOCH)
+        weir__node_enter_epoch(node, WITHIN_EPOCH, slot);
     if (node->order == WEIR_ORDER_INPUT)
         join_turns(slot);
     slot->in = *item;
@@ -551,6 +553,8 @@ static bool start_flush(weir__node *node)
 static void pass_epoch(weir__node *node)
 {
     node->passing_epoch = true;
+    if (node->has_tasks)
+        weir__node_enter_epoch(node, EPOCH_GAP, NULL);
     weir__merge_new_epoch(node);
     for (uint32_t i = 0; i < node->num_ins; i++) {
         if (node->ins[i]->depth) {
@@ -623,12 +627,21 @@ static bool pass_epoch_or_end(weir__node *node)
     return true;
 }
 
+/* Slots have nothing to do, because the next of its inputs are ends of epochs. */
+static bool reaches_epoch_end(weir__node *node)
+{
+    bool may = node->place == WITHIN_EPOCH && node->has_tasks && node->num_idle > 0 && node->num_ins > 0;
+    return may && node->ins[0]->num_epoch_ends > 0 && find_epoch_or_end(node) == EPOCH_REACHED;
+}
+
 /* A loop, because any number of epochs without an item may wait. */
 void weir__node_check_end(weir__node *node)
 {
     if (node->passing_epoch_or_end)
         return; /* the loop goes on */
     node->passing_epoch_or_end = true;
+    if (reaches_epoch_end(node))
+        weir__node_enter_epoch(node, EPOCH_TAIL, NULL);
     while (pass_epoch_or_end(node))
         ;
     node->passing_epoch_or_end = false;

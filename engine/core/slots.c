@@ -50,15 +50,29 @@ void weir__slot_enter(weir__slot *slot, slot_state state)
     slot->state = state;
 }
 
+static void settle_idle(weir__slot *slot)
+{
+    int64_t now_ns = slot->node->graph->now_ns;
+    if (slot->node->graph->measures)
+        count_time(slot, now_ns);
+    slot->since_ns = now_ns;
+}
+
+void weir__node_enter_epoch(weir__node *node, epoch_place place, weir__slot *taken)
+{
+    for (weir__slot *slot = node->idle; slot; slot = slot->next)
+        settle_idle(slot);
+    if (taken && taken->state == SLOT_IDLE)
+        settle_idle(taken);
+    node->place = place;
+}
+
 void weir__slots_end_idle(weir__node *node)
 {
-    int64_t now_ns = node->graph->now_ns;
     for (weir__slot *slot = node->idle; slot; slot = slot->next) {
-        if (node->graph->measures)
-            count_time(slot, now_ns);
+        settle_idle(slot);
         if (node->graph->recorder)
-            node->graph->recorder->state(slot, (slot_state)TIME_ENDED, now_ns);
-        slot->since_ns = now_ns;
+            node->graph->recorder->state(slot, (slot_state)TIME_ENDED, node->graph->now_ns);
     }
 }
 

@@ -14,6 +14,9 @@ weir__slot *weir__slot_take_idle(weir__node *node);
 /* The node ends: from now on the time of its idle slots is TIME_ENDED. Before its state changes. */
 void weir__slots_end_idle(weir__node *node);
 
+/* From now on the time of its idle slots, and of `taken` (NULL = none), which was idle until now, is that of this place. */
+void weir__node_enter_epoch(weir__node *node, epoch_place place, weir__slot *taken);
+
 /* SLOT_READY: a thread of the node's crew may pick it, as soon as the stage's start hooks have run. */
 void weir__slot_make_ready(weir__slot *slot);
 

@@ -82,7 +82,9 @@ static void save_node(weir_node *node, weir_task_metrics *saved)
     saved->num_work += take_work_locked(node);
     saved->busy_ns += time_ns[SLOT_RUNNING] + time_ns[SLOT_PENDING];
     saved->pending_ns += time_ns[SLOT_PENDING];
-    saved->wait_in_ns += time_ns[SLOT_IDLE];
+    saved->wait_in_ns += time_ns[SLOT_IDLE] + time_ns[TIME_EPOCH_TAIL] + time_ns[TIME_EPOCH_GAP];
+    saved->epoch_tail_ns += time_ns[TIME_EPOCH_TAIL];
+    saved->epoch_gap_ns += time_ns[TIME_EPOCH_GAP];
     saved->ended_ns += time_ns[TIME_ENDED];
     saved->wait_thread_ns += time_ns[SLOT_READY];
     saved->wait_turn_ns += time_ns[SLOT_TURN];

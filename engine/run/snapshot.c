@@ -52,6 +52,8 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         default: break;
         }
     }
+    stage->waiting_epoch_tail = node->core.place == EPOCH_TAIL ? stage->waiting_in : 0;
+    stage->waiting_epoch_gap = node->core.place == EPOCH_GAP ? stage->waiting_in : 0;
 }
 
 static void look_at_tasks_locked(const weir_node *node, full_snapshot *snapshot)

@@ -180,7 +180,7 @@ static void record_slot_locked(weir_slot *slot)
                                    .item = core->trace_item,
                                    .number = slot->trace_number | (core->flushing ? WEIR_TRACE_FLUSH : 0),
                                    .node = (uint16_t)core->node->index,
-                                   .detail = (int8_t)weir__slot_time(core),
+                                   .detail = (int8_t)weir__slot_shown(core),
                                    .kind = WEIR_TRACE_STATE,
                                });
 }

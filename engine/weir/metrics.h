@@ -135,7 +135,11 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
       "for another process: its end, a pipe, a local socket") \
     X(num_lock_waits, "num_lock_waits", COUNT, "looks", "for a lock, a condition or another thread") \
     X(num_sleep_waits, "num_sleep_waits", COUNT, "looks", "in a sleep of a fixed time") \
-    X(num_other_waits, "num_other_waits", COUNT, "looks", "in another system call")
+    X(num_other_waits, "num_other_waits", COUNT, "looks", "in another system call") \
+    X(epoch_tail_ns, "epoch_tail_time", SUM, "s", \
+      "part of wait_in_time: no item of the epoch is left, and other slots still have its last ones") \
+    X(epoch_gap_ns, "epoch_gap_time", SUM, "s", \
+      "part of wait_in_time: an epoch has ended, and no item of the next one is there")
 
 /* One queue. Latencies are those of the sink's queue; of the others they are not known. An item that is made of several,
    a batch for example, is as old as the oldest that came since the result before. */

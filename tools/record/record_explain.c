@@ -29,16 +29,24 @@ static void log_line(void *self, const char *line)
 /* An experiment compares settings, for 3 s each: if ten results take longer than this, most of them would bring none. */
 #define LONGEST_WAIT_NS (60 * WEIR_SECOND)
 
-/* Until ten results were delivered: before that, the pipeline fills. WEIR_OK, or there is too little to measure, and *error
-   is filled. */
-static int wait_for_flow(weir_pipeline *pipeline, weir_error *error)
+/* Before that, the pipeline fills: ten results, or where these are slow, as long again as the first one took. */
+static bool is_filled(uint64_t num_results, int64_t elapsed_ns, int64_t *first_ns)
 {
     const uint64_t enough = 10;
-    int64_t start_ns = weir_clock_ns();
+    if (num_results > 0 && !*first_ns)
+        *first_ns = elapsed_ns;
+    return num_results >= enough || (num_results > 1 && elapsed_ns >= WEIR_SECOND && elapsed_ns >= 2 * *first_ns);
+}
+
+/* Until results flow. WEIR_OK, or there is too little to measure, and *error is filled. */
+static int wait_for_flow(weir_pipeline *pipeline, weir_error *error)
+{
+    int64_t start_ns = weir_clock_ns(), first_ns = 0;
     for (;;) {
         weir_account account = { 0 };
         weir_snapshot *snapshot;
-        if (weir_pipeline_account(pipeline, NULL, &account) != WEIR_OK || account.passed_on >= enough)
+        if (weir_pipeline_account(pipeline, NULL, &account) != WEIR_OK ||
+            is_filled(account.passed_on, weir_clock_ns() - start_ns, &first_ns))
             return WEIR_OK;
         bool is_running = weir_pipeline_snapshot(pipeline, &snapshot) == WEIR_OK;
         if (is_running) {

@@ -21,7 +21,7 @@
 #define LOOK_NS   (WEIR_SECOND / 2)
 #define TOLERANCE 1.01 /* of a budget, for the error of clocks */
 
-enum { MAX_UNCLEAR = 3 };
+enum { MAX_UNCLEAR = 3, MOST_TIMES_LONGER = 4 };
 
 /* The slots of a stage, or the threads of the pool. */
 typedef struct knob {
@@ -29,7 +29,8 @@ typedef struct knob {
     uint32_t no_more;     /* so many brought nothing; 0 = not tried */
     uint32_t no_less;     /* so few cost something; 0 = not tried */
     bool is_fixed;        /* the engine refuses to change it */
-    uint32_t num_unclear; /* trials of less in a row that showed neither a loss nor none */
+    uint32_t num_unclear; /* trials in a row that did not decide */
+    double needed_s;      /* how long the next one should be to decide; 0 = as usual */
     uint32_t num_blank;   /* trials in a row that measured nothing */
 } knob;
 
@@ -111,14 +112,37 @@ static bool gains(const weir_tuner *tuner, const live_trial *t)
     return t->gain >= 1 + least_gain(tuner) && t->low > 1;
 }
 
+/* A trial that is repeated because the last one did not decide lasts longer, up to MOST_TIMES_LONGER. */
+static int64_t longer_setting_ns(const weir_tuner *tuner, const knob *own)
+{
+    double usual_ns = (double)tuner->live.setting_ns, needed_ns = 0.5e9 * own->needed_s;
+    return (int64_t)fmax(usual_ns, fmin(needed_ns, MOST_TIMES_LONGER * usual_ns));
+}
+
+/* A trial of more did not decide: it may bring as much as is worth it. Then it is repeated a few times. */
+static bool is_raise_unclear(knob *own, const live_trial *t)
+{
+    bool is_unclear = t->low <= 1 && t->high >= WEIR_WORTH_GAIN && own->num_unclear + 1 < MAX_UNCLEAR;
+    own->num_unclear = is_unclear ? own->num_unclear + 1 : 0;
+    own->needed_s = is_unclear ? weir__live_seconds_to_decide(t) : 0;
+    return is_unclear;
+}
+
 /* What the set brings. WEIR_OK, or why the engine refused it. */
-static int measure_set(weir_tuner *tuner, const verdict_view *view, const int *nodes, uint32_t num,
+static int measure_set(weir_tuner *tuner, const verdict_view *view, const knob *own, const int *nodes, uint32_t num,
                        const live_set *set, live_trial *t)
 {
+    char change[VERDICT_TEXT_BYTES], takes[40], text[VERDICT_TEXT_BYTES + 60];
     weir_live_options live = tuner->live;
     live.slice_ns = weir__live_slice_ns(view, live.slice_ns, 3 * WEIR_SECOND / 2);
-    return weir__live_try(tuner->pipeline, set, weir__live_settle_ns(view, nodes, num, WEIR_SECOND),
-                          weir__live_unit(view, live.slice_ns), &live, &tuner->stops, t);
+    live.setting_ns = longer_setting_ns(tuner, own);
+    int64_t settle_ns = weir__live_settle_ns(view, nodes, num, WEIR_SECOND);
+    live_unit unit = weir__live_unit(view, live.slice_ns);
+    weir__verdict_describe_set(change, sizeof change, set);
+    weir__live_forecast(takes, sizeof takes, settle_ns, unit, &live);
+    snprintf(text, sizeof text, "tries %s: %s", change, takes);
+    weir_pipeline_event(tuner->pipeline, "tuner", "pipeline", text);
+    return weir__live_try(tuner->pipeline, set, settle_ns, unit, &live, &tuner->stops, t);
 }
 
 /* Measures `other`, and keeps it if it gains (raises) or loses nothing (lowers). Returns whether it is kept. */
@@ -132,7 +156,7 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     knob *own = knob_of(tuner, node, !changes_slots && !now->has_own);
     live_trial t;
     live_set set = { 1, { *now }, { *other } };
-    int status = measure_set(tuner, view, &node, 1, &set, &t);
+    int status = measure_set(tuner, view, own, &node, 1, &set, &t);
     if (status != WEIR_OK) {
         own->is_fixed = true;
         return false;
@@ -150,7 +174,10 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
     if (is_kept)
         note_kept(tuner, raises);
     bool is_unclear = !is_kept && !raises && t.high >= 1 && own->num_unclear < MAX_UNCLEAR;
-    own->num_unclear = is_unclear ? own->num_unclear + 1 : 0;
+    if (raises)
+        is_unclear = !is_kept && is_raise_unclear(own, &t);
+    else
+        own->num_unclear = is_unclear ? own->num_unclear + 1 : 0;
     if (!is_kept && !is_unclear)
         *(raises ? &own->no_more : &own->no_less) = after;
     else if (is_kept && !raises)
@@ -240,7 +267,7 @@ static bool raise_set(weir_tuner *tuner, const verdict_view *view, bool *has_tri
         return false;
     *has_tried = true;
     knob *own = &tuner->together;
-    int status = measure_set(tuner, view, nodes, num, &set, &t);
+    int status = measure_set(tuner, view, own, nodes, num, &set, &t);
     if (status != WEIR_OK)
         own->is_fixed = true;
     else if (isnan(t.gain))
@@ -248,8 +275,8 @@ static bool raise_set(weir_tuner *tuner, const verdict_view *view, bool *has_tri
     if (status != WEIR_OK || isnan(t.gain))
         return false;
     own->num_blank = 0;
-    own->no_more = 1;
     bool is_kept = gains(tuner, &t) && weir__live_apply_all(tuner->pipeline, set.other, set.num) == WEIR_OK;
+    own->no_more = is_kept || !is_raise_unclear(own, &t);
     if (is_kept)
         note_kept(tuner, true);
     tell_set(tuner, &set, &t, is_kept);
@@ -374,7 +401,7 @@ static bool look_and_decide(weir_tuner *tuner)
 {
     verdict_view view;
     bool has_tried = false;
-    if (weir__live_view(tuner->pipeline, LOOK_NS, &tuner->stops, &view) != WEIR_OK)
+    if (weir__live_look(tuner->pipeline, LOOK_NS, 2 * tuner->live.setting_ns, &tuner->stops, &view) != WEIR_OK)
         return false;
     if (!tuner->knobs) {
         tuner->knobs = calloc(view.num_nodes + 1, sizeof *tuner->knobs);

@@ -31,6 +31,13 @@ bool weir__live_brings_nothing(const live_trial *t)
     return t->high < WEIR_WORTH_GAIN && !weir__live_brings_more(t);
 }
 
+double weir__live_seconds_to_decide(const live_trial *t)
+{
+    double half = log(t->high / t->gain);
+    double to_more = t->gain >= WEIR_WORTH_GAIN ? log(t->gain) : 0, to_nothing = log(WEIR_WORTH_GAIN / t->gain);
+    return t->elapsed_s * pow(half / fmax(fmax(to_more, to_nothing), 0.01), 2);
+}
+
 bool weir__live_brings_as_much(const live_trial *part, const live_trial *whole)
 {
     return weir__live_brings_more(part) && part->high >= whole->low;
@@ -93,10 +100,12 @@ static live_trial run_trial(experiment *e, const int *nodes, uint32_t num_nodes,
     live_trial t;
     char gain[80], change[VERDICT_TEXT_BYTES];
     int64_t settle_ns = weir__live_settle_ns(&e->view, nodes, num_nodes, e->options.setting_ns / 3);
-    int status = weir__live_try(e->pipeline, set, settle_ns, weir__live_unit(&e->view, e->options.slice_ns),
-                                &e->options, NULL, &t);
-    e->other_s += t.elapsed_s / 2;
+    live_unit unit = weir__live_unit(&e->view, e->options.slice_ns);
     weir__verdict_describe_set(change, sizeof change, set);
+    weir__live_forecast(gain, sizeof gain, settle_ns, unit, &e->options);
+    report_progress(e, "%s: %s", change, gain);
+    int status = weir__live_try(e->pipeline, set, settle_ns, unit, &e->options, NULL, &t);
+    e->other_s += t.elapsed_s / 2;
     if (status != WEIR_OK || isnan(t.gain)) {
         const char *why = t.needs_memory      ? "it needs too much memory"
                           : status != WEIR_OK ? weir_status_text(status)
@@ -107,6 +116,9 @@ static live_trial run_trial(experiment *e, const int *nodes, uint32_t num_nodes,
     }
     format_gain(gain, sizeof gain, &t);
     report_progress(e, "%s: %s", change, gain);
+    if (!decides(&t))
+        weir__verdict_add_evidence(e->verdict, "%s: %.0f s did not decide; about %.0f s would", change, t.elapsed_s,
+                                   fmax(t.elapsed_s, weir__live_seconds_to_decide(&t)));
     weir__live_keep_trial(e->verdict, set, &t);
     return t;
 }
@@ -376,24 +388,42 @@ static void examine_limits(experiment *e)
 
 /* -- where to optimise */
 
-/* ", decode +17 % (+14 to +20 %)". False = it could not be measured. */
-static bool append_speedup(experiment *e, const node_view *n, char *text, size_t size)
+/* More than this a faster node cannot bring: the time in which it works gets shorter, and nothing else. */
+static double most_of_speedup(const verdict_view *view, const node_view *n)
+{
+    double works = n->is_sink ? 1 - view->sink_waits : fmin(1, n->slots * n->busy);
+    return 1 / (1 - FASTER * works) - 1;
+}
+
+/* False = it could not be measured. */
+static bool try_speedup(experiment *e, const node_view *n, live_trial *t)
 {
     live_set set = { .num = 1, .now[0] = { .stage = n->name, .is_speedup = true } };
-    live_trial t;
     weir_live_options options = e->options;
-    char name[100], gain[80];
     set.other[0] = set.now[0];
     set.other[0].speedup = FASTER;
     options.setting_ns /= 2;
     int node = (int)(n - e->view.nodes);
     int status =
         weir__live_try(e->pipeline, &set, weir__live_settle_ns(&e->view, &node, 1, e->options.setting_ns / 3),
-                       weir__live_unit(&e->view, options.slice_ns), &options, NULL, &t);
-    e->other_s += t.elapsed_s / 2;
-    if (status != WEIR_OK || isnan(t.gain))
+                       weir__live_unit(&e->view, options.slice_ns), &options, NULL, t);
+    e->other_s += t->elapsed_s / 2;
+    return status == WEIR_OK && !isnan(t->gain);
+}
+
+/* ", decode +17 % (+14 to +20 %)", or ", src +0 % (at most)" if it could bring no more than the precision of a trial. False = it
+   could not be measured. */
+static bool append_speedup(experiment *e, const node_view *n, char *text, size_t size)
+{
+    live_trial t;
+    char name[100], gain[80];
+    double most = most_of_speedup(&e->view, n);
+    if (most < e->options.precision)
+        snprintf(gain, sizeof gain, "%+.0f %% (at most)", 100 * most);
+    else if (try_speedup(e, n, &t))
+        format_gain(gain, sizeof gain, &t);
+    else
         return false;
-    format_gain(gain, sizeof gain, &t);
     weir__verdict_short_name(n->name, name, sizeof name);
     size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", n->is_sink ? "your consumer" : name, gain);
@@ -425,16 +455,10 @@ static void tell_cost(experiment *e)
                                    elapsed_s, e->other_s);
 }
 
-/* A look in which the consumer takes nothing is repeated, longer. Where it takes nothing in the time of a whole trial, there
-   is nothing to compare. */
+/* Where the consumer takes nothing in the time of a whole trial, there is nothing to compare. */
 static int look_at_run(experiment *e)
 {
-    int status = weir__live_view(e->pipeline, SAMPLE_TIME_NS, NULL, &e->view);
-    for (int64_t time_ns = 2 * SAMPLE_TIME_NS;
-         status == WEIR_OK && e->view.num_items <= 0 && time_ns <= 2 * e->options.setting_ns; time_ns *= 2) {
-        weir__verdict_view_free(&e->view);
-        status = weir__live_view(e->pipeline, time_ns, NULL, &e->view);
-    }
+    int status = weir__live_look(e->pipeline, SAMPLE_TIME_NS, 2 * e->options.setting_ns, NULL, &e->view);
     if (status != WEIR_OK)
         return status;
     e->verdict = weir__verdict_judge(&e->view);

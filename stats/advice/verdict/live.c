@@ -64,6 +64,8 @@ static void add_sample(verdict_view *view, const weir_snapshot *s)
         n->thread += stage->waiting_thread;
         n->turn += stage->waiting_turn;
         n->out += stage->waiting_out;
+        n->epoch_tail += stage->waiting_epoch_tail;
+        n->epoch_gap += stage->waiting_epoch_gap;
         n->pool_busy += stage->running; /* of this node only */
         n->threads += stage->threads ? stage->threads : s->threads;
     }
@@ -88,6 +90,8 @@ static void divide_samples(verdict_view *view, double count)
         n->thread /= slots;
         n->turn /= slots;
         n->out /= slots;
+        n->epoch_tail /= slots;
+        n->epoch_gap /= slots;
         n->slots /= count;
         n->threads /= count;
         n->pool_busy /= count;
@@ -124,6 +128,28 @@ static void view_pools(verdict_view *view, double delay_ratio)
 static double share_in_use(int64_t part_ns, double in_use_s)
 {
     return in_use_s > 0 ? fmin(1, 1e-9 * (double)part_ns / in_use_s) : 0;
+}
+
+/* The CPU time of steps is known when they end. What the threads of pools have used beyond it belongs to tasks that still run, in
+   proportion to how long they have run in the look. */
+static void view_open_tasks(verdict_view *view, const weir_snapshot *s, double pools_s, double elapsed_s)
+{
+    double open_s = 0, counted_s = 0;
+    for (size_t i = 0; i < s->num_tasks; i++)
+        open_s += s->tasks[i].pending ? 0 : fmin(1e-9 * (double)s->tasks[i].age_ns, elapsed_s);
+    for (size_t i = 0; i < view->num_nodes; i++)
+        counted_s += view->nodes[i].slots * view->nodes[i].busy * view->nodes[i].cpu * elapsed_s;
+    double left_s = pools_s - counted_s;
+    if (!(left_s > 0) || open_s <= 0)
+        return;
+    for (size_t i = 0; i < s->num_tasks; i++) {
+        int node = s->tasks[i].pending ? -1 : weir__live_find(view, s->tasks[i].stage);
+        node_view *n = node >= 0 ? &view->nodes[node] : NULL;
+        double in_use = n ? n->slots * n->busy * elapsed_s : 0;
+        if (in_use > 0)
+            n->cpu = fmin(1, n->cpu + fmin(1, left_s / open_s) * fmin(1e-9 * (double)s->tasks[i].age_ns, elapsed_s) /
+                                          in_use);
+    }
 }
 
 static void view_progress(verdict_view *view, const weir_snapshot *from, const weir_snapshot *to, double elapsed_s)
@@ -223,11 +249,36 @@ static bool must_stop(const atomic_bool *stops)
 /* How far a look has come. Its shares are known when the flow of items is: bursts need a longer look. */
 typedef struct look {
     int64_t start_ns, time_ns, count;         /* samples */
+    double *ages_s, *num_aged;                /* of each node: of tasks that run, in all samples; their number */
     double items[LOOK_SLICES * LONGEST_LOOK]; /* taken in each slice */
     uint32_t num_slices;
     uint64_t num_items; /* until the end of the last slice */
     double half;        /* of the 95 % interval of the items of a slice */
 } look;
+
+/*
+ * The inspection paradox: a task that is found at work has run for E[x²] / 2 E[x] on average, if E[x] is the mean length of a task.
+ * So rare long tasks are seen before many have ended.
+ */
+static void add_ages(const verdict_view *view, const weir_snapshot *s, look *l)
+{
+    for (size_t i = 0; i < s->num_tasks; i++) {
+        int node = weir__live_find(view, s->tasks[i].stage);
+        if (node < 0)
+            continue;
+        l->ages_s[node] += 1e-9 * (double)s->tasks[i].age_ns;
+        l->num_aged[node]++;
+    }
+}
+
+static void view_unevenness(verdict_view *view, const look *l)
+{
+    for (size_t i = 0; i < view->num_nodes; i++) {
+        node_view *n = &view->nodes[i];
+        if (l->num_aged[i] > 0 && n->time_s > 0)
+            n->unevenness = fmax(0, 2 * l->ages_s[i] / l->num_aged[i] / n->time_s - 1);
+    }
+}
 
 static bool is_enough(look *l, const weir_snapshot *now)
 {
@@ -256,6 +307,8 @@ static int sample(weir_pipeline *pipeline, look *l, const atomic_bool *stops, ve
             status = WEIR_EOF;
         if (status == WEIR_OK)
             add_sample(view, *now);
+        if (status == WEIR_OK)
+            add_ages(view, *now, l);
         l->count++;
     } while (status == WEIR_OK && !is_enough(l, *now));
     return status;
@@ -273,7 +326,9 @@ int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool 
     l.num_items = from->queues[from->num_queues - 1].num_items;
     view->nodes = calloc(from->num_stages, sizeof *view->nodes);
     view->queues = calloc(from->num_queues, sizeof *view->queues);
-    status = view->nodes && view->queues ? WEIR_OK : WEIR_ENOMEM;
+    l.ages_s = calloc(2 * from->num_stages, sizeof *l.ages_s);
+    l.num_aged = l.ages_s + from->num_stages;
+    status = view->nodes && view->queues && l.ages_s ? WEIR_OK : WEIR_ENOMEM;
     view->num_nodes = from->num_stages;
     view->num_queues = from->num_queues;
     if (status == WEIR_OK) {
@@ -285,6 +340,8 @@ int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool 
         cpu_times after = read_cpu_times();
         divide_samples(view, (double)l.count);
         view_progress(view, from, now, elapsed_s);
+        view_unevenness(view, &l);
+        view_open_tasks(view, now, after.pools - before.pools, elapsed_s);
         view->rate_half = l.half * LOOK_SLICES / (1e-9 * (double)time_ns);
         for (size_t i = 0; i < view->num_nodes; i++)
             child_delay_s += 1e-9 * (double)(now->stages[i].child_delay_ns - from->stages[i].child_delay_ns);
@@ -294,8 +351,21 @@ int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool 
         view->queues[view->num_queues - 1].empty = view->sink_waits = 1 - view->sink->occupied;
     } else
         weir__verdict_view_free(view);
+    free(l.ages_s);
     weir_snapshot_free(now);
     weir_snapshot_free(from);
+    return status;
+}
+
+int weir__live_look(weir_pipeline *pipeline, int64_t time_ns, int64_t longest_ns, const atomic_bool *stops,
+                    verdict_view *view)
+{
+    int status = weir__live_view(pipeline, time_ns, stops, view);
+    while (status == WEIR_OK && view->num_items <= 0 && 2 * time_ns <= longest_ns) {
+        weir__verdict_view_free(view);
+        time_ns *= 2;
+        status = weir__live_view(pipeline, time_ns, stops, view);
+    }
     return status;
 }
 
@@ -419,10 +489,20 @@ int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t 
     return (int64_t)fmax((double)slice_ns, fmin(needed_ns, (double)longest_ns));
 }
 
+/* Of the stages that may limit. */
+static double unevenness_of(const verdict_view *view)
+{
+    int nodes[LIVE_MOST_PARTS];
+    double most = 0;
+    for (uint32_t i = weir__live_candidates(view, nodes); i-- > 0;)
+        most = fmax(most, view->nodes[nodes[i]].unevenness);
+    return most;
+}
+
 live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns)
 {
     if (!counts_work(view, slice_ns))
-        return (live_unit){ .node = -1, .per_item = 1 };
+        return (live_unit){ .node = -1, .per_item = 1, .unevenness = unevenness_of(view) };
     return (live_unit){ .node = view->work_node, .per_item = view->work_per_s / view->items_per_s };
 }
 
@@ -435,6 +515,25 @@ double weir__mean_interval(const double *values, uint32_t count, double *half_wi
         squares += (values[i] - mean) * (values[i] - mean);
     *half_width = count > 1 ? weir__student_t(freedom) * sqrt(squares / freedom / count) : INFINITY;
     return mean;
+}
+
+double weir__ratio_interval(const double *before, const double *after, uint32_t count, double *half_width)
+{
+    double sums[2] = { 0, 0 }, squares = 0, freedom = count - 1.0;
+    for (uint32_t i = 0; i < count; i++) {
+        sums[0] += before[i] / count;
+        sums[1] += after[i] / count;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        squares += pow(after[i] / sums[1] - before[i] / sums[0], 2);
+    *half_width = count > 1 ? weir__student_t(freedom) * sqrt(squares / freedom / count) : INFINITY;
+    return log(sums[1] / sums[0]);
+}
+
+double weir__renewal_interval(double unevenness, double num_before, double num_after)
+{
+    const double two_sided = 1.959964; /* the normal distribution's */
+    return two_sided * sqrt(unevenness * (1 / fmax(num_before, 1) + 1 / fmax(num_after, 1)));
 }
 
 uint64_t weir__live_resident_bytes(void)
@@ -466,10 +565,11 @@ typedef struct alternation {
     bool settles_at_once;
     live_unit unit;
     const atomic_bool *stops;
-    double rates[2];      /* items per second, of the last pair */
-    uint64_t num[2];      /* units that were done in all slices */
-    queue_flow *flows[2]; /* of each queue, in the slices of all pairs */
-    queue_flow *pair[2];  /* in the present pair, which counts when it is complete */
+    double rates[2];             /* items per second, of the last pair */
+    double cpu_s, cpu_elapsed_s; /* of this process, in the slices with the present settings */
+    uint64_t num[2];             /* units that were done in all slices */
+    queue_flow *flows[2];        /* of each queue, in the slices of all pairs */
+    queue_flow *pair[2];         /* in the present pair, which counts when it is complete */
     size_t num_queues;
 } alternation;
 
@@ -554,17 +654,31 @@ static bool count_after(const alternation *a, int64_t ns, double flow_sign, prog
     return count_progress(a, flow_sign, count);
 }
 
+/* CPU time of the process in seconds; 0 = not known. */
+static double read_process_cpu(void)
+{
+    weir__process_usage used;
+    return weir__readings_get()->usage(&used) ? 1e-9 * (double)used.cpu_ns : 0;
+}
+
 /* Items per second in one slice, after the change (if there was one) has settled; adds what was done to *num. NAN = the run is at
    its end. */
-static double run_slice(const alternation *a, bool has_changed, uint64_t *num)
+static double run_slice(alternation *a, bool has_changed, uint64_t *num)
 {
     progress before, after;
+    double cpu_s;
     if (has_changed && a->settles_at_once && !wait_for_slots(a))
         return NAN;
-    if (!count_after(a, has_changed && !a->settles_at_once ? a->settle_ns : 0, -1, &before) ||
-        !count_after(a, a->slice_ns, 1, &after))
+    if (!count_after(a, has_changed && !a->settles_at_once ? a->settle_ns : 0, -1, &before))
+        return NAN;
+    cpu_s = read_process_cpu();
+    if (!count_after(a, a->slice_ns, 1, &after))
         return NAN;
     double elapsed_s = 1e-9 * (double)(after.at_ns - before.at_ns);
+    if (a->present == 0) {
+        a->cpu_s += read_process_cpu() - cpu_s;
+        a->cpu_elapsed_s += elapsed_s;
+    }
     *num += after.num - before.num;
     return ((double)(after.num - before.num) + 0.5) / a->unit.per_item / fmax(elapsed_s, 1e-6); /* never 0 */
 }
@@ -640,11 +754,37 @@ static bool has_enough(const alternation *a, uint32_t num_pairs)
     return a->num[0] >= num_pairs && a->num[1] >= num_pairs;
 }
 
-/* As long as the options allow; but slow items get the pairs that an interval needs, and as many again. */
-static int64_t longest_trial_ns(const alternation *a, const weir_live_options *options)
+/* The pairs that an interval needs. In A B B A … one of two slices follows a change. */
+static int64_t shortest_trial_ns(int64_t settle_ns, int64_t slice_ns)
 {
-    int64_t least_ns = LEAST_PAIRS * 2 * (a->slice_ns + a->settle_ns / 2), most_ns = 2 * options->setting_ns;
-    return a->unit.node >= 0 && 2 * least_ns > most_ns ? 2 * least_ns : most_ns;
+    return LEAST_PAIRS * 2 * (slice_ns + settle_ns / 2);
+}
+
+/* As long as the options allow; but slow items get the pairs that an interval needs, and as many again. */
+static int64_t longest_trial_ns(int64_t settle_ns, live_unit unit, const weir_live_options *options)
+{
+    int64_t least_ns = shortest_trial_ns(settle_ns, options->slice_ns), most_ns = 2 * options->setting_ns;
+    return unit.node >= 0 && 2 * least_ns > most_ns ? 2 * least_ns : most_ns;
+}
+
+void weir__live_forecast(char *text, size_t size, int64_t settle_ns, live_unit unit, const weir_live_options *options)
+{
+    double least_s = 1e-9 * (double)shortest_trial_ns(settle_ns, options->slice_ns),
+           most_s = 1e-9 * (double)longest_trial_ns(settle_ns, unit, options);
+    snprintf(text, size, "takes %.0f to %.0f s", fmin(least_s, most_s), most_s);
+}
+
+/* An item needs as much CPU time with other settings: the bottleneck bound of docs/verdict.md. A gain above it is chance. */
+static double most_gain(const alternation *a)
+{
+    double cpus = a->cpu_elapsed_s > 0 ? a->cpu_s / a->cpu_elapsed_s : 0;
+    return cpus > 0 && !a->settings[1]->is_speedup ? fmax(1, weir_cpu_budget() / cpus) : INFINITY;
+}
+
+/* Few slices may agree although tasks differ: as many items may differ by more than that. */
+static bool may_be_chance(const alternation *a, double precision)
+{
+    return weir__renewal_interval(a->unit.unevenness, (double)a->num[0], (double)a->num[1]) > precision;
 }
 
 /* The means of all pairs, without what the queues lost. */
@@ -653,11 +793,12 @@ static void conclude_trial(const alternation *a, double mean, double half, const
     double flow[2];
     for (int i = 0; i < 2; i++)
         flow[i] = 1 - lost_share(a->flows[i], a->num_queues);
-    t->gain = exp(mean) * flow[1] / flow[0];
-    t->low = exp(mean - half) * flow[1] / flow[0];
-    t->high = exp(mean + half) * flow[1] / flow[0];
+    double most = most_gain(a);
+    t->gain = fmin(most, exp(mean) * flow[1] / flow[0]);
+    t->low = fmin(most, exp(mean - half) * flow[1] / flow[0]);
+    t->high = fmin(most, exp(mean + half) * flow[1] / flow[0]);
     t->rate = sums[0] / t->num_pairs * flow[0];
-    t->other_rate = sums[1] / t->num_pairs * flow[1];
+    t->other_rate = t->rate * t->gain;
 }
 
 /* False = out of memory, or the run is at its end. */
@@ -684,7 +825,7 @@ static bool look_at_pipeline(alternation *a)
 int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
-    double ratios[MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
+    double rates[2][MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
     int64_t start_ns = weir_clock_ns();
     uint64_t memory = weir__live_resident_bytes(), limit = memory_limit(options);
     alternation a = { .pipeline = pipeline,
@@ -694,21 +835,22 @@ int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_
                       .slice_ns = options->slice_ns,
                       .unit = unit,
                       .stops = stops };
-    int64_t most_ns = longest_trial_ns(&a, options);
+    int64_t most_ns = longest_trial_ns(settle_ns, unit, options);
     int status = WEIR_OK;
     *trial = (live_trial){ .gain = NAN, .low = NAN, .high = NAN, .rate = NAN, .other_rate = NAN };
     if (!look_at_pipeline(&a))
         return WEIR_OK;
     while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < most_ns &&
-           (trial->num_pairs < LEAST_PAIRS || half > options->precision)) {
+           (trial->num_pairs < LEAST_PAIRS || half > options->precision || may_be_chance(&a, options->precision))) {
         status = run_pair(&a, trial->num_pairs % 2);
         trial->needs_memory = weir__live_resident_bytes() > memory + limit;
         if (status != WEIR_OK || trial->needs_memory)
             break;
-        ratios[trial->num_pairs++] = log(a.rates[1] / a.rates[0]);
-        sums[0] += a.rates[0];
-        sums[1] += a.rates[1];
-        mean = weir__mean_interval(ratios, trial->num_pairs, &half);
+        for (int i = 0; i < 2; i++) {
+            rates[i][trial->num_pairs] = a.rates[i];
+            sums[i] += a.rates[i];
+        }
+        mean = weir__ratio_interval(rates[0], rates[1], ++trial->num_pairs, &half);
     }
     int restored = a.present ? weir__live_apply_all(pipeline, set->now, set->num) : WEIR_OK;
     trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);

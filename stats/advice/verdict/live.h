@@ -11,6 +11,10 @@
    weir__verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
 int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
 
+/* The same, but a look in which the consumer takes nothing is repeated, each time twice as long, up to longest_ns. */
+int weir__live_look(weir_pipeline *pipeline, int64_t time_ns, int64_t longest_ns, const atomic_bool *stops,
+                    verdict_view *view);
+
 /* WEIR_OK, or why the engine refused; then as much as possible is as it was before. */
 int weir__live_apply(weir_pipeline *pipeline, const live_setting *setting);
 
@@ -33,7 +37,8 @@ typedef struct live_trial {
 /* What a trial counts: items that the consumer takes (node -1), or the work that the tasks of a node report. */
 typedef struct live_unit {
     int node;
-    double per_item; /* units of an item, on the average */
+    double per_item;   /* units of an item, on the average */
+    double unevenness; /* of items: variance / mean² of the times that tasks take for them */
 } live_unit;
 
 /* The items, unless these are few in a slice and a stage reports the work within them. */
@@ -47,6 +52,10 @@ live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns);
  */
 int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
+
+/* "takes 4 to 12 s": how long such a trial is expected to take, if its first pairs of slices agree, and at most. */
+void weir__live_forecast(char *text, size_t size, int64_t settle_ns, live_unit unit,
+                         const weir_live_options *options);
 
 /* A part of the event "trial" in which weir__live_try() notes settings and what they brought: part *at of *num, from 0.
    False: the text is none of them. */
@@ -68,6 +77,9 @@ void weir__live_conclude_set(full_verdict *verdict, const live_set *set, const l
 /* It brings more for certain, and as much as is worth a change; or certainly less than that. Between them, it is open. */
 bool weir__live_brings_more(const live_trial *trial);
 bool weir__live_brings_nothing(const live_trial *trial);
+
+/* How long a trial would have to be to decide, of which this one is a sample: its interval is as wide as 1 / sqrt(time). */
+double weir__live_seconds_to_decide(const live_trial *trial);
 
 /* A part of a set brings more, and nothing shows that it is less than the whole set brings. */
 bool weir__live_brings_as_much(const live_trial *part, const live_trial *whole);
@@ -95,6 +107,17 @@ int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t 
 
 /* Memory of the process; 0 = not known. */
 uint64_t weir__live_resident_bytes(void);
+
+/*
+ * The logarithm of the ratio of the sums of `count` pairs, and half the width of its 95 % interval; INFINITY for one pair. This is the
+ * ratio estimator (Cochran, Sampling Techniques, 1977, chapter 6): what is delivered in all the time with one setting over what is
+ * with the other one. A mean of ratios would take a setting whose rate is uneven for a slow one.
+ */
+double weir__ratio_interval(const double *before, const double *after, uint32_t count, double *half_width);
+
+/* Half of the 95 % interval of such a logarithm, as far as the lengths of tasks alone explain it: the number of tasks that end in a
+   time has the variance unevenness × number (Cox, Renewal Theory, 1962). Tasks that wait for each other are more even than that. */
+double weir__renewal_interval(double unevenness, double num_before, double num_after);
 
 /* The mean of `count` values and half the width of its 95 % interval by Student's t; INFINITY for one value. */
 double weir__mean_interval(const double *values, uint32_t count, double *half_width);

@@ -106,7 +106,8 @@ static bool is_worth(double share)
 
 /* The share of the time in which more of a node could bring more: it is held, and no items wait behind a merge that its own go
    through, or in the store that a source has made. Both a slow input of a merge by arrival and such a source are held all the
-   time. -1 = it does not work. */
+   time. So is a node whose thread has another one's tasks meanwhile; where those that take its items hardly wait for any, a thread for
+   it brings nothing. -1 = it does not work. */
 static double use_of(const judgement *j, const node_view *n)
 {
     double use = is_worker(n) ? n->held : -1;
@@ -114,6 +115,9 @@ static double use_of(const judgement *j, const node_view *n)
         const queue_view *q = &j->view->queues[i];
         const node_view *putter = q->putter >= 0 ? &j->view->nodes[q->putter] : NULL;
         bool has_store = putter == n && n->is_source && q->occupied >= FULL;
+        bool is_early = putter == n && n->is_source && q != j->view->sink && !is_worth(q->empty);
+        if (is_early)
+            use = fmin(use, n->busy);
         if (putter && ((putter->is_merge && putter > n) || has_store))
             use = fmin(use, 1 - q->occupied);
     }
@@ -264,8 +268,27 @@ static finding explain_loss(const judgement *j, finding found)
     return found;
 }
 
-/* Slots wait for input while items are in their queue: those are of the next epoch. */
-static finding measure_epochs(const judgement *j)
+/* The share of its slots' time that goes into the ends of epochs. */
+static double at_epoch_ends(const node_view *n)
+{
+    return n->epoch_tail + n->epoch_gap;
+}
+
+/* Of the stage that works most: those that work less wait anyway. */
+static finding find_epoch_ends(const judgement *j)
+{
+    const node_view *most = NULL;
+    for (size_t i = 0; i < j->view->num_nodes; i++) {
+        const node_view *n = &j->view->nodes[i];
+        if (is_worker(n) && !n->is_source && (!most || n->held > most->held))
+            most = n;
+    }
+    double share = most ? at_epoch_ends(most) : 0;
+    return (finding){ .node = most, .share = share, .loss = share };
+}
+
+/* Slots wait for input while items are in their queue: those are of the next epoch. All that older recordings show. */
+static finding measure_next_epoch(const judgement *j)
 {
     finding most = { 0 };
     for (size_t i = 0; i < j->view->num_queues; i++) {
@@ -278,7 +301,13 @@ static finding measure_epochs(const judgement *j)
         if (is_worker(n) && share > most.share)
             most = (finding){ .node = n, .queue = q, .share = share };
     }
-    return explain_loss(j, most);
+    return most;
+}
+
+static finding measure_epochs(const judgement *j)
+{
+    finding ends = find_epoch_ends(j);
+    return explain_loss(j, ends.share > 0 ? ends : measure_next_epoch(j));
 }
 
 /* A queue that is often full, so that upstream waits, and often empty, so that downstream waits. */
@@ -316,6 +345,9 @@ typedef struct rule {
     const char *sentence;
 } rule;
 
+static const char epoch_ends[] =
+    "The ends of epochs: slots of %s wait for the last items of an epoch before they may begin the next one.";
+
 static const rule rules[] = {
     { WEIR_VERDICT_CONSUMER, measure_consumer, FULL,
       "The consumer: the pipeline makes items faster than they are taken." },
@@ -323,6 +355,7 @@ static const rule rules[] = {
       "The order of the output of %s: finished items wait for a slow one before them." },
     { WEIR_VERDICT_FAILURES, measure_failures, MOST,
       "Items that fail: most of the time of the tasks of %s goes into them." }, /* apply_rule() says how much */
+    { WEIR_VERDICT_ORDER, find_epoch_ends, MOST, epoch_ends },
     { WEIR_VERDICT_CPUS, measure_quota, MOST, "The CPU quota of the container: it stops the process, so %s waits." },
     { WEIR_VERDICT_CPUS, measure_stolen, MOST, "The CPUs: other virtual machines take them while %s waits for one." },
     { WEIR_VERDICT_CPUS, measure_ranks, MOST,
@@ -338,8 +371,7 @@ static const rule rules[] = {
     { WEIR_VERDICT_SLOTS, measure_slots, FULL, "The slots of %s: all of them compute nearly all the time." },
     { WEIR_VERDICT_OUTSIDE, measure_outside, FULL,
       "The slots of %s: all of them are busy, mostly with waiting for something outside weir." },
-    { WEIR_VERDICT_ORDER, measure_epochs, MOST,
-      "The ends of epochs: slots of %s wait for the last items of an epoch before they may begin the next one." },
+    { WEIR_VERDICT_ORDER, measure_epochs, MOST, epoch_ends },
     { WEIR_VERDICT_QUEUE, measure_bytes, MOST, "The byte bound of %s: it leaves room for too few items." },
     { WEIR_VERDICT_QUEUE, measure_queue, MOST,
       "The queue %s: items come and go in bursts that it is too small for." },
@@ -543,6 +575,44 @@ static void tell_queue(full_verdict *v, const queue_view *q, double share)
                                q->max_depth, q->capacity);
 }
 
+/* The node from which the first item of an epoch comes late: the one before the first node that waits for it for most of that
+   time. NULL = not known. */
+static const node_view *find_late_starter(const judgement *j, const node_view *n)
+{
+    for (size_t i = 1; i < j->view->num_nodes && &j->view->nodes[i] <= n; i++)
+        if (is_worker(&j->view->nodes[i]) && j->view->nodes[i].epoch_gap >= MOST * n->epoch_gap)
+            return &j->view->nodes[i - 1];
+    return NULL;
+}
+
+/* How much of the time goes into the ends of epochs, if an end to that is worth a change, and what for. */
+static void tell_epoch_ends(full_verdict *v, const judgement *j, const node_view *n)
+{
+    const node_view *late = find_late_starter(j, n);
+    if (!is_worth(at_epoch_ends(n)))
+        return;
+    if (is_worth(n->epoch_tail))
+        weir__verdict_add_evidence(
+            v, "%.0f %% of the time of the slots of %s: no item of the epoch is left, and its last ones are not done",
+            100 * n->epoch_tail, n->name);
+    if (is_worth(n->epoch_gap))
+        weir__verdict_add_evidence(v,
+                                   "%.0f %% of the time of the slots of %s: an epoch has ended, and the first item "
+                                   "of the next one is not there%s%s",
+                                   100 * n->epoch_gap, n->name, late ? "; it comes from " : "",
+                                   late ? late->name : "");
+}
+
+/* "The ends of epochs: 40 % of the time of the slots of decode goes into them: 30 % …" */
+static void say_epoch_ends(full_verdict *v, const node_view *n)
+{
+    weir__verdict_text(
+        v->sentence,
+        "The ends of epochs: %.0f %% of the time of the slots of %s goes into them, mostly waiting for %s.",
+        100 * at_epoch_ends(n), n->name,
+        n->epoch_tail > n->epoch_gap ? "the last items of an epoch" : "the first item of the next one");
+}
+
 static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind kind, const finding *found)
 {
     if (kind == WEIR_VERDICT_CONSUMER) {
@@ -641,7 +711,8 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
                       others[] = "The CPUs: other programs take them, so that threads work in bursts.";
     full_verdict *v = j->verdict;
     bool is_consumer = r->kind == WEIR_VERDICT_CONSUMER, by_use = found->node && found->node == j->first;
-    bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS;
+    bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS ||
+                  r->sentence == epoch_ends; /* of bursts, too */
     const node_view *rival = is_consumer ? j->first : by_use && !shares ? j->second : NULL;
     finding queue = { 0 };
     if (by_use && !is_consumer && !shares)
@@ -674,6 +745,8 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
     weir__verdict_settle(v, r->kind, name, r->sentence, fmin(SURE, found->share));
     if (r->kind == WEIR_VERDICT_OUTSIDE && named && weir__verdict_waits_for(named))
         weir__verdict_text(v->sentence, waiting, name, weir__verdict_waits_for(named));
+    if (r->sentence == epoch_ends && at_epoch_ends(named) > 0)
+        say_epoch_ends(v, named);
     if (r->kind == WEIR_VERDICT_FAILURES && named)
         weir__verdict_text(v->sentence, failing, 100 * named->failed, name);
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)
@@ -727,10 +800,14 @@ static void find_full_limit(judgement *j)
         finding found = rules[i].measure(j);
         if (found.share > 0 && found.share >= rules[i].least) {
             apply_rule(j, &rules[i], &found);
-            return;
+            break;
         }
     }
-    tell_slots(j->verdict, j->first);
+    if (j->verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
+        tell_slots(j->verdict, j->first);
+    finding ends = find_epoch_ends(j);
+    if (ends.node)
+        tell_epoch_ends(j->verdict, j, ends.node);
 }
 
 static bool tell_all_failed(judgement *j)

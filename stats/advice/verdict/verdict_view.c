@@ -103,6 +103,13 @@ static void view_waits(node_view *n, const weir_task_metrics *m)
     weir__verdict_view_waits(n, num_waits);
 }
 
+/* Older recordings do not have it. */
+static double part_of_wait(const node_view *n, const weir_task_metrics *m, int64_t part_ns)
+{
+    return m->wait_in_ns > 0 && part_ns > 0 ? weir__or_zero(n->in) * fmin(1, (double)part_ns / (double)m->wait_in_ns)
+                                            : 0;
+}
+
 static void view_node(verdict_view *view, const weir_total *total, const weir_totals *steady,
                       const weir_totals *whole)
 {
@@ -132,6 +139,8 @@ static void view_node(verdict_view *view, const weir_total *total, const weir_to
         .times = total->metrics.task.run_times,
     };
     n->held = n->busy + n->thread;
+    n->epoch_tail = part_of_wait(n, &total->metrics.task, total->metrics.task.epoch_tail_ns);
+    n->epoch_gap = part_of_wait(n, &total->metrics.task, total->metrics.task.epoch_gap_ns);
     view_waits(n, &total->metrics.task);
     const weir_total *pool = n->is_merge || n->is_sink ? NULL : pool_named(steady, total->key.name);
     if (pool)

@@ -25,15 +25,17 @@ typedef struct node_view {
     const char *name, *inputs;
     bool is_source, is_merge, is_sink;
     double slots, busy, in, thread, turn, out; /* shares of slot time */
-    double held;                               /* busy + thread: has an item and would work on it */
-    double cpu, delay, pending;                /* shares of busy time: on a CPU, waiting for one, without a thread */
-    double failed;                             /* share of busy time: in tasks that failed */
+    double epoch_tail, epoch_gap; /* parts of `in`, at the ends of epochs; see weir/metrics.h. 0 = not known */
+    double held;                  /* busy + thread: has an item and would work on it */
+    double cpu, delay, pending;   /* shares of busy time: on a CPU, waiting for one, without a thread */
+    double failed;                /* share of busy time: in tasks that failed */
     double num_failures;
     double num_asleep;            /* looks that found one of its threads asleep in a task */
     double waits[WEIR_NUM_WAITS]; /* shares of these: what it slept for */
     double tasks_per_s, time_s, shortest_s;
-    const weir_histogram *times;                     /* NULL = not known */
-    const char *pool;                                /* NULL = runs nothing, or not known */
+    double unevenness;           /* of the lengths of its tasks: variance / mean²; live only, 0 = not known */
+    const weir_histogram *times; /* NULL = not known */
+    const char *pool;            /* NULL = runs nothing, or not known */
     double threads, pool_busy, pool_cpu, pool_delay; /* of its pool; the last two are shares of its busy time */
 } node_view;
 
