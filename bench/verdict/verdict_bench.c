@@ -341,14 +341,14 @@ static int run_clip_scenes(const verdict_settings *settings, bench_report *repor
 {
     int status = 0;
 #ifdef WEIR_BENCH_STAGES
-    clip_score score = { 0 };
+    clip_score sum = { 0 };
     const clip_settings of_clips = { settings->only, settings->dataset_dir, settings->verbose };
     if (settings->offline)
         return 0;
-    status = clip_bench_run(&of_clips, report, &score);
-    if (score.num_explained)
-        printf("real decoding: explain right in %d of %d, tune in %d of %d\n", score.num_explained_right,
-               score.num_explained, score.num_tuned_right, score.num_tuned);
+    status = clip_bench_run(&of_clips, report, &sum);
+    if (sum.num_explained)
+        printf("real decoding: explain right in %d of %d, tune in %d of %d\n", sum.num_explained_right,
+               sum.num_explained, sum.num_tuned_right, sum.num_tuned);
 #else
     (void)settings;
     (void)report;
