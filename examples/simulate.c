@@ -24,7 +24,7 @@ typedef struct work_load {
     double wait_s;        /* without using a CPU */
     double compute_s;     /* using a CPU */
     uint64_t slow_one;    /* the number of an item that takes 200 times as long; 0 = none */
-    uint64_t giant_every; /* every so many items, one takes 100 times as long; 0 = none */
+    uint64_t tail_every;  /* every so many items, one takes 100 times as long; 0 = none */
     uint64_t burst;       /* of so many items, only the first takes time; 0 = each does */
     bool locked;          /* one item at a time, in all slots */
     uint32_t num_helpers; /* threads that compute for the stage, which waits for them; 0 = none */
@@ -119,9 +119,9 @@ static const pattern patterns[] = {
       .threads = 4,
       .source_items = 64,
       .source_bytes = 2000000 },
-    { .name = "giants",
+    { .name = "tail",
       .what = "one item of 40 takes 100 times as long, and most of the stage's time",
-      .decode = { .wait_s = 0.001, .giant_every = 40 },
+      .decode = { .wait_s = 0.001, .tail_every = 40 },
       .concurrency = 2,
       .threads = 4 },
     { .name = "branch",
@@ -226,7 +226,7 @@ static void do_work(const work_load *load, uint64_t number)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     double times = load->slow_one && number == load->slow_one ? 200 : 1;
-    if (load->giant_every && number % load->giant_every == load->giant_every - 1)
+    if (load->tail_every && number % load->tail_every == load->tail_every - 1)
         times = 100;
     if (load->burst && number % load->burst != 0)
         return;

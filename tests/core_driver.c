@@ -19,7 +19,7 @@ void driver_init(core_driver *driver, choices *list, uint32_t threads)
     uint32_t num_nodes = driver->graph.num_nodes; /* of the run before */
     memset(driver->nodes, 0, num_nodes * sizeof *driver->nodes);
     memset(driver->seen, 0, driver->num_made < MAX_DRIVER_ITEMS ? driver->num_made : MAX_DRIVER_ITEMS);
-    memset(driver->crews, 0, sizeof driver->crews);
+    memset(driver->pools, 0, sizeof driver->pools);
     memset(driver->last_seq, 0, sizeof driver->last_seq);
     driver->graph = (weir__graph){ .nodes = driver->node_list, .measures = true };
     driver->choices = list;
@@ -34,11 +34,11 @@ void driver_init(core_driver *driver, choices *list, uint32_t threads)
     driver->num_taken_ahead = 0;
     driver->broken = NULL;
     for (uint32_t i = 0; i < 2; i++) {
-        driver_crew *crew = &driver->crews[i];
-        crew->core = (weir__crew){ .graph = &driver->graph, .num_words = 1 };
-        crew->core.ready_ranks = crew->ready_ranks;
-        crew->core.ranks = crew->ranks;
-        crew->threads = crew->free_threads = i == 0 ? threads : 1;
+        driver_pool *pool = &driver->pools[i];
+        pool->core = (weir__core_pool){ .graph = &driver->graph, .num_words = 1 };
+        pool->core.ready_ranks = pool->ready_ranks;
+        pool->core.ranks = pool->ranks;
+        pool->threads = pool->free_threads = i == 0 ? threads : 1;
     }
 }
 
@@ -56,7 +56,7 @@ driver_node *driver_add_node(core_driver *driver, bool has_tasks, uint32_t num_s
     node->core.graph = &driver->graph;
     node->core.index = driver->graph.num_nodes++;
     node->core.has_tasks = has_tasks;
-    node->core.crew = has_tasks ? &driver->crews[0].core : NULL;
+    node->core.pool = has_tasks ? &driver->pools[0].core : NULL;
     node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS;
     node->core.ins = node->ins;
     node->core.outs = node->outs;
@@ -106,7 +106,7 @@ void driver_start(core_driver *driver)
    waits in a slot. */
 static void check_aside(core_driver *driver, const weir__queue *queue, bool has_room)
 {
-    const weir__node *node = queue->producer;
+    const weir__core_node *node = queue->producer;
     bool is_dropped = node->cancelled && !node->keeps_results;
     uint64_t bytes = 0, bytes_before_last = 0;
     for (uint32_t i = 0; i < queue->num_aside; i++) {
@@ -122,7 +122,7 @@ static void check_aside(core_driver *driver, const weir__queue *queue, bool has_
     check(driver, !queue->num_aside || queue->bytes + bytes_before_last < queue->capacity_bytes || is_dropped,
           "more bytes are set aside than the queue may have");
     check(driver, !queue->num_aside || is_dropped || !has_room, "a queue has room, and an item is set aside");
-    const weir__slot *first = queue->blocked.first;
+    const weir__core_slot *first = queue->blocked.first;
     bool may_set = first && !first->is_lifecycle && node->num_aside < node->look_ahead && !is_dropped &&
                    queue->bytes + bytes < queue->capacity_bytes;
     check(driver, !may_set, "an item may be set aside, but waits in its slot");
@@ -153,7 +153,7 @@ static void check_order(core_driver *driver, const weir__queue *queue)
         is_kept &= !id || id > last;
         last = id ? id : last;
     }
-    for (const weir__slot *slot = queue->blocked.first; slot; slot = slot->next) {
+    for (const weir__core_slot *slot = queue->blocked.first; slot; slot = slot->next) {
         uint64_t id = (uintptr_t)slot->out.data;
         is_kept &= !id || id > last;
         last = id ? id : last;
@@ -178,14 +178,15 @@ static void check_queue(core_driver *driver, const weir__queue *queue)
     check_aside(driver, queue, has_room);
     check_puts(driver, queue);
     check_order(driver, queue);
-    for (const weir__slot *slot = queue->blocked.first; slot && num_blocked < 100; slot = slot->next, num_blocked++)
+    for (const weir__core_slot *slot = queue->blocked.first; slot && num_blocked < 100;
+         slot = slot->next, num_blocked++)
         check(driver, slot->state == SLOT_BLOCKED && &slot->node->outs[slot->out_index] == queue,
               "a slot waits for room, but is not BLOCKED");
     check(driver, queue->total_put == queue->total_got + queue->total_dropped + weir__queue_num_items(queue),
           "a queue has lost an item");
 }
 
-static uint32_t count_list(const weir__slot *slot, slot_state state, core_driver *driver)
+static uint32_t count_list(const weir__core_slot *slot, slot_state state, core_driver *driver)
 {
     uint32_t count = 0;
     for (; slot && count < 100; slot = slot->next, count++)
@@ -193,13 +194,13 @@ static uint32_t count_list(const weir__slot *slot, slot_state state, core_driver
     return count;
 }
 
-static void check_slots(core_driver *driver, const weir__node *node)
+static void check_slots(core_driver *driver, const weir__core_node *node)
 {
     uint32_t num[SLOT_STATES] = { 0 }, num_blocked = 0, num_turns = 0;
     uint64_t inside = 0, num_aside = 0;
     int64_t open_ns = 0, closed_ns = 0;
     for (uint32_t i = 0; i < node->num_made; i++) {
-        const weir__slot *slot = node->slots[i];
+        const weir__core_slot *slot = node->slots[i];
         num[slot->state]++;
         num_turns += slot->has_turn;
         inside += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
@@ -220,7 +221,7 @@ static void check_slots(core_driver *driver, const weir__node *node)
     for (uint32_t i = 0; i < node->num_outs; i++)
         num_blocked += count_list(node->outs[i].blocked.first, SLOT_BLOCKED, driver);
     check(driver, num_blocked == num[SLOT_BLOCKED] || node->cancelled, "a BLOCKED slot waits for nothing");
-    for (const weir__slot *slot = node->turn_first; slot && num_turns < 100; slot = slot->turn_after)
+    for (const weir__core_slot *slot = node->turn_first; slot && num_turns < 100; slot = slot->turn_after)
         num_turns--;
     check(driver, num_turns == 0, "a slot has a turn, but is not in the list");
     check(driver, !node->turn_first || node->turn_first->state != SLOT_TURN, "the first turn waits for its turn");
@@ -236,7 +237,7 @@ static void check_slots(core_driver *driver, const weir__node *node)
           "a node has lost an item");
 }
 
-static void check_node(core_driver *driver, weir__node *node)
+static void check_node(core_driver *driver, weir__core_node *node)
 {
     check_slots(driver, node);
     for (uint32_t i = 0; i < node->num_outs; i++)
@@ -245,24 +246,24 @@ static void check_node(core_driver *driver, weir__node *node)
         check(driver, !weir__merge_choose(node), "a queue has an item, and its consumer an idle slot");
 }
 
-static void check_crew(core_driver *driver, const weir__crew *crew)
+static void check_pool(core_driver *driver, const weir__core_pool *pool)
 {
     uint32_t num_ready = 0, num_slow = 0, num_nodes = 0;
     for (uint32_t i = 0; i < driver->graph.num_nodes; i++) {
-        const weir__node *node = driver->node_list[i];
-        if (node->crew != crew || !node->ready.first)
+        const weir__core_node *node = driver->node_list[i];
+        if (node->pool != pool || !node->ready.first)
             continue;
         num_nodes++;
-        check(driver, crew->ready_ranks[0] >> node->rank & 1, "a rank has a ready node, but not its bit");
-        for (const weir__slot *slot = node->ready.first; slot && num_ready < 100; slot = slot->next, num_ready++)
+        check(driver, pool->ready_ranks[0] >> node->rank & 1, "a rank has a ready node, but not its bit");
+        for (const weir__core_slot *slot = node->ready.first; slot && num_ready < 100; slot = slot->next, num_ready++)
             num_slow += !slot->is_short_step;
     }
     for (uint32_t rank = 0; rank < driver->graph.num_nodes; rank++)
-        for (const weir__node *node = crew->ranks[rank].first; node && num_nodes < 100;
+        for (const weir__core_node *node = pool->ranks[rank].first; node && num_nodes < 100;
              node = node->next_ready, num_nodes--)
             check(driver, node->ready.first && node->rank == rank, "a node in the list of a rank is not ready");
     check(driver, num_nodes == 0, "a ready node is not in the list of its rank");
-    check(driver, num_ready == crew->num_ready && num_slow == crew->num_ready_slow, "a crew has counted wrong");
+    check(driver, num_ready == pool->num_ready && num_slow == pool->num_ready_slow, "a pool has counted wrong");
 }
 
 static void check_all(core_driver *driver)
@@ -270,8 +271,8 @@ static void check_all(core_driver *driver)
     weir__graph *graph = &driver->graph;
     for (uint32_t i = 0; i < graph->num_nodes; i++)
         check_node(driver, graph->nodes[i]);
-    check_crew(driver, &driver->crews[0].core);
-    check_crew(driver, &driver->crews[1].core);
+    check_pool(driver, &driver->pools[0].core);
+    check_pool(driver, &driver->pools[1].core);
     check(driver, graph->consumable == (graph->stopped || graph->sink->closed || graph->sink->depth > 0),
           "the consumer is told the wrong thing");
 }
@@ -303,15 +304,15 @@ static void forget_item(weir_item *item)
     item->release = NULL;
 }
 
-driver_slot *driver_pick(core_driver *driver, driver_crew *crew)
+driver_slot *driver_pick(core_driver *driver, driver_pool *pool)
 {
-    if (crew->free_threads == 0)
+    if (pool->free_threads == 0)
         return NULL;
     pass_time(driver);
-    driver_slot *slot = (driver_slot *)weir__crew_pick(&crew->core);
+    driver_slot *slot = (driver_slot *)weir__core_pool_pick(&pool->core);
     if (!slot)
         return NULL;
-    crew->free_threads--;
+    pool->free_threads--;
     slot->core.begin_ns = driver->graph.now_ns;
     slot->passed = 0;
     slot->plan = weir__slot_plan_ahead(&slot->core, MAX_ROOM);
@@ -372,7 +373,7 @@ void driver_report_end(core_driver *driver, driver_slot *slot, int status)
     if (status < 0 && !slot->core.is_lifecycle)
         choose_place(driver, slot);
     ((driver_node *)slot->core.node)->steps++;
-    ((driver_crew *)slot->core.node->crew)->free_threads++;
+    ((driver_pool *)slot->core.node->pool)->free_threads++;
     weir__step_ended(&slot->core);
 }
 
@@ -398,7 +399,7 @@ static bool may_pass(const core_driver *driver, const driver_slot *slot)
 /* The step makes its result, and the step of the next input begins. */
 static void pass_step(core_driver *driver, driver_slot *slot, weir__passed_step *step)
 {
-    weir__slot *core = &slot->core;
+    weir__core_slot *core = &slot->core;
     core->end_ns = driver->graph.now_ns + 3 * (slot->passed + 1);
     core->out = (weir_item){ 0 };
     make_result(driver, slot);
@@ -621,8 +622,8 @@ static uint32_t find_events(core_driver *driver, event *events)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < 2; i++)
-        if (driver->crews[i].free_threads && driver->crews[i].core.num_ready)
-            add_event(events, &count, EVENT_PICK, &driver->crews[i]);
+        if (driver->pools[i].free_threads && driver->pools[i].core.num_ready)
+            add_event(events, &count, EVENT_PICK, &driver->pools[i]);
     if (driver->graph.sink->depth && !driver->graph.stopped)
         add_event(events, &count, EVENT_TAKE, NULL);
     if (driver->ahead_left)
@@ -677,7 +678,7 @@ static void hash_value(uint64_t *hash, uint64_t value)
     *hash ^= *hash >> 29;
 }
 
-static void hash_slot(uint64_t *hash, const weir__slot *slot)
+static void hash_slot(uint64_t *hash, const weir__core_slot *slot)
 {
     hash_value(hash,
                (uint64_t)slot->state << 32 | slot->num_chunks << 16 | (uint64_t)slot->more << 8 | slot->completed);
@@ -694,7 +695,7 @@ static void hash_item(uint64_t *hash, const weir_item *item)
     hash_value(hash, item->seq << 16 | item->epoch << 1 | weir__is_epoch_end(item));
 }
 
-static void hash_list(uint64_t *hash, const weir__slot *slot)
+static void hash_list(uint64_t *hash, const weir__core_slot *slot)
 {
     for (; slot; slot = slot->next)
         for (uint32_t i = 0; i < slot->node->num_made; i++)
@@ -724,7 +725,7 @@ static uint64_t hash_state(const core_driver *driver)
             hash_slot(&hash, node->core.slots[j]);
         hash_list(&hash, node->core.idle);
         hash_list(&hash, node->core.ready.first);
-        for (const weir__slot *slot = node->core.turn_first; slot; slot = slot->turn_after)
+        for (const weir__core_slot *slot = node->core.turn_first; slot; slot = slot->turn_after)
             hash_value(&hash, slot->in.seq);
         for (uint32_t j = 0; j < node->core.num_outs; j++) {
             const weir__queue *queue = &node->outs[j];
@@ -795,7 +796,7 @@ static void check_failed_nodes(core_driver *driver)
           "a node has failed that has made something");
     check(driver, !failed || failed->whole_tasks, "a node has failed by what an earlier run had left");
     for (uint32_t i = 0; i < graph->num_nodes && graph->needs_results && !graph->failed && !graph->stopped; i++) {
-        const weir__node *node = graph->nodes[i];
+        const weir__core_node *node = graph->nodes[i];
         check(driver, node->cancelled || !driver->nodes[i].whole_tasks || node->total_failures < node->total_tasks,
               "all tasks of a node have failed, but not the run");
     }
@@ -815,7 +816,7 @@ static void check_end(core_driver *driver)
                   "an item is left over and delivered");
         }
     for (uint32_t i = 0; i < graph->num_nodes; i++) {
-        const weir__node *node = graph->nodes[i];
+        const weir__core_node *node = graph->nodes[i];
         const weir_account *a = &node->account;
         check(driver, node->state == NODE_DONE, "the run is over, but a node is not done");
         made += a->created + (node->num_ins == 0 ? a->taken : 0);
@@ -907,7 +908,7 @@ static void add_behaviour(core_driver *driver, driver_node *node)
 {
     choices *list = driver->choices;
     if (choose_one_in(list, 6))
-        node->core.crew = &driver->crews[1].core;
+        node->core.pool = &driver->pools[1].core;
     add_bursts(list, node);
     node->core.has_stage_hooks = choose_one_in(list, 6);
     node->hooks_fail = node->core.has_stage_hooks && choose_one_in(list, 4);

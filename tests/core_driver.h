@@ -15,8 +15,8 @@
 enum { MAX_NODES = 20, MAX_ENDS = 3, MAX_DRIVER_SLOTS = 4, MAX_ROOM = 4, MAX_AHEAD = 4, MAX_DRIVER_ITEMS = 4096 };
 
 typedef struct driver_slot {
-    weir__slot core; /* first */
-    int completion;  /* of a pending task */
+    weir__core_slot core; /* first */
+    int completion;       /* of a pending task */
 
     /* while it is RUNNING */
     weir__plan plan;
@@ -24,26 +24,26 @@ typedef struct driver_slot {
 } driver_slot;
 
 typedef struct driver_node {
-    weir__node core; /* first */
-    uint32_t items;  /* of a source: in each epoch */
+    weir__core_node core; /* first */
+    uint32_t items;       /* of a source: in each epoch */
     bool multiplies, pends, skips, fails, passes_over, hooks_fail, replaces;
     uint64_t steps;                    /* that ended */
     uint64_t put_before_end[MAX_ENDS]; /* into each queue, plus 1, when the node had ended or dropped its results */
     uint64_t whole_tasks, whole_successes; /* of epochs that have begun here, as the test sees them */
     driver_slot lifecycle, all_slots[MAX_DRIVER_SLOTS];
-    weir__slot *slots[MAX_DRIVER_SLOTS];
+    weir__core_slot *slots[MAX_DRIVER_SLOTS];
     weir__queue outs[MAX_ENDS], *ins[MAX_ENDS];
     int64_t credits[2 * MAX_ENDS];
     uint32_t weights[MAX_ENDS];
     weir__queued_item entries[MAX_ENDS][MAX_ROOM + MAX_AHEAD];
 } driver_node;
 
-typedef struct driver_crew {
-    weir__crew core; /* first */
+typedef struct driver_pool {
+    weir__core_pool core; /* first */
     uint32_t threads, free_threads;
     uint64_t ready_ranks[1];
     weir__node_list ranks[MAX_NODES];
-} driver_crew;
+} driver_pool;
 
 enum { STATE_SET_ROOM = 1 << 20 };
 
@@ -56,8 +56,8 @@ typedef struct core_driver {
     weir__graph graph; /* first */
     choices *choices;
     driver_node nodes[MAX_NODES];
-    weir__node *node_list[MAX_NODES];
-    driver_crew crews[2];
+    weir__core_node *node_list[MAX_NODES];
+    driver_pool pools[2];
 
     /* what will happen */
     uint32_t stop_at, change_at, overdue_at; /* the number of an event; 0 = never */
@@ -98,8 +98,8 @@ void driver_start(core_driver *driver);
 
 /* -- running -- */
 
-/* A thread of the crew takes a slot. NULL = none is free, or nothing is ready. */
-driver_slot *driver_pick(core_driver *driver, driver_crew *crew);
+/* A thread of the pool takes a slot. NULL = none is free, or nothing is ready. */
+driver_slot *driver_pick(core_driver *driver, driver_pool *pool);
 /* Tells the core that this many of the steps planned for the burst have passed, or all that are left. Returns how many. */
 uint32_t driver_pass_steps(core_driver *driver, driver_slot *slot, uint32_t most);
 /* The step ends; what it makes, and its other fields, are set here. */

@@ -65,7 +65,7 @@ static uint64_t id_of(const weir_item *item)
 
 static void see_put(const weir__queue *queue, uint64_t id)
 {
-    const weir__node *node = queue->producer;
+    const weir__core_node *node = queue->producer;
     if (!node->has_tasks || node->order != WEIR_ORDER_INPUT || node->num_ins == 0 || !made_from[id])
         return;
     uint64_t *last = &last_put[node->index][queue - node->outs];
@@ -73,7 +73,7 @@ static void see_put(const weir__queue *queue, uint64_t id)
     *last = made_from[id];
 }
 
-static uint32_t input_of(const weir__node *merge, const weir__queue *queue)
+static uint32_t input_of(const weir__core_node *merge, const weir__queue *queue)
 {
     uint32_t i = 0;
     while (merge->ins[i] != queue)
@@ -83,7 +83,7 @@ static uint32_t input_of(const weir__node *merge, const weir__queue *queue)
 
 static void see_merge(const weir__queue *queue, const weir_item *item, bool is_put, bool is_taken)
 {
-    const weir__node *node = queue->consumer;
+    const weir__core_node *node = queue->consumer;
     merged_epoch *epoch = &merged[node->index][item->epoch];
     if (epoch->num_put == MAX_EPOCH_ITEMS) {
         too_many = true;
@@ -112,21 +112,21 @@ static void see_level(const weir__queue *queue, weir_trace_kind kind, const weir
         taken_as[id] = ++num_takes;
 }
 
-static void see_state(const weir__slot *slot, slot_state state, int64_t at_ns)
+static void see_state(const weir__core_slot *slot, slot_state state, int64_t at_ns)
 {
     (void)state;
     must_hold(at_ns <= slot->node->graph->now_ns, "a slot enters a state in the future");
 }
 
-static void see_task(const weir__slot *slot, bool dropped)
+static void see_task(const weir__core_slot *slot, bool dropped)
 {
     (void)slot;
     (void)dropped;
 }
 
-static void see_result(const weir__slot *slot)
+static void see_result(const weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     if (!slot->flushing)
         return;
     bool is_new = flush_epoch[node->index] != slot->in.epoch + 1;
@@ -171,7 +171,7 @@ static bool follows_arrival(const merged_epoch *epoch)
     return true;
 }
 
-static bool follows_rotation(const weir__node *node, const merged_epoch *epoch, uint32_t *left)
+static bool follows_rotation(const weir__core_node *node, const merged_epoch *epoch, uint32_t *left)
 {
     for (uint32_t i = 0, next = 0; i < epoch->num_taken; i++, next++) {
         while (!left[next % node->num_ins])
@@ -183,7 +183,7 @@ static bool follows_rotation(const weir__node *node, const merged_epoch *epoch, 
     return true;
 }
 
-static bool follows_draws(const weir__node *node, uint64_t number, const merged_epoch *epoch, uint32_t *left)
+static bool follows_draws(const weir__core_node *node, uint64_t number, const merged_epoch *epoch, uint32_t *left)
 {
     uint64_t state = weir__random_seed(node->merge_seed, number), weights[MAX_ENDS], all = 0;
     for (uint32_t i = 0; i < node->num_ins; i++)
@@ -218,7 +218,7 @@ static void add_credits(credit_set *set, const int64_t *credits, uint32_t num_in
 
 /* The credits after the selection of `wanted`, for each way in which inputs at their ends (left = 0) may count as open. If
    one of these is selected, nothing has happened, but that it is at its end is known. */
-static void add_selections(const weir__node *node, const int64_t *before, const uint32_t *left, uint32_t wanted,
+static void add_selections(const weir__core_node *node, const int64_t *before, const uint32_t *left, uint32_t wanted,
                            credit_set *to)
 {
     for (uint32_t open = 0; open < 1u << node->num_ins; open++) {
@@ -240,7 +240,7 @@ static void add_selections(const weir__node *node, const int64_t *before, const 
     }
 }
 
-static bool follows_weights(const weir__node *node, const merged_epoch *epoch, uint32_t *left)
+static bool follows_weights(const weir__core_node *node, const merged_epoch *epoch, uint32_t *left)
 {
     credit_set sets[2] = { { .num = 1 } };
     memset(sets[0].credits[0], 0, sizeof sets[0].credits[0]);
@@ -258,7 +258,7 @@ static bool follows_weights(const weir__node *node, const merged_epoch *epoch, u
 }
 
 /* `left`: the items of each input that are still to be taken. A merge that ends with its first input skips none. */
-static bool follows_order(const weir__node *node, uint64_t number, const merged_epoch *epoch)
+static bool follows_order(const weir__core_node *node, uint64_t number, const merged_epoch *epoch)
 {
     uint32_t left[MAX_ENDS];
     for (uint32_t i = 0; i < node->num_ins; i++)
@@ -279,7 +279,7 @@ void order_check(core_driver *driver)
     if (!graph->recorder || watched != driver || too_many)
         return;
     for (uint32_t i = 0; i < graph->num_nodes && !graph->stopped && !graph->failed; i++) {
-        const weir__node *node = graph->nodes[i];
+        const weir__core_node *node = graph->nodes[i];
         for (uint32_t j = 0; j < MAX_EPOCHS && node->num_ins > 1 && node->order != WEIR_ORDER_INPUT; j++)
             must_hold(follows_order(node, j, &merged[i][j]), "a merge does not follow its order");
     }

@@ -40,7 +40,7 @@ static void await_sleep_of(pid_t thread)
 }
 
 /* As if it had begun now. False = the step is not in a burst, or is the last one of it. */
-static bool extend_burst(weir_worker *thread)
+static bool extend_burst(weir_pool_thread *thread)
 {
     thread->began_ns = weir_clock_ns();
     return thread->burst.num_passed < thread->burst.plan.num_steps;
@@ -183,7 +183,7 @@ TEST_CASE(room_is_used_although_the_consumer_takes_no_more)
         weir_pipeline *pipeline =
             build_short_steps(&(test_numbers){ .ledger = &ledger, .count = ROOM_ITEMS, .made = &made }, WAKE_ROOM);
         counter_await(&made, FULL);
-        await_sleep_of(atomic_load(&pipeline->pools[0]->workers[0]->tid));
+        await_sleep_of(atomic_load(&pipeline->pools[0]->threads[0]->tid));
         next_value(pipeline);
         counter_await(&made, FULL + 1);
         assert_int_equal(drain_all(pipeline), ROOM_ITEMS - 1);
@@ -292,7 +292,7 @@ TEST_CASE(the_engine_knows_at_once_of_room_for_which_a_task_waits)
     weir_builder_sink(builder, &options);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1 });
     counter_await(&made, ROOM);
-    await_sleep_of(atomic_load(&pipeline->pools[0]->workers[0]->tid));
+    await_sleep_of(atomic_load(&pipeline->pools[0]->threads[0]->tid));
     next_value(pipeline);
     assert_int_equal(pipeline->consumer.ahead.num_planned, AHEAD_ROOM - 1);
     counter_await(&stuck.stuck, 1);

@@ -123,7 +123,7 @@ TEST_CASE(all_schedules_of_a_small_graph_keep_the_invariants)
         run_all_schedules(twist);
 }
 
-/* ---- a fair crew ---------------------------------------------------------------------------------------------- */
+/* ---- a fair pool ---------------------------------------------------------------------------------------------- */
 
 enum { CHAINS = 3, CHAIN_ITEMS = 3000 };
 
@@ -182,7 +182,7 @@ static void count_items_of_chains(const chain_shape *shape, uint64_t counts[CHAI
     driver_slot *running[4] = { 0 };
     memset(counts, 0, CHAINS * sizeof *counts);
     for (uint64_t taken = 0, next = 0; taken < CHAIN_ITEMS; next++) {
-        driver_slot **thread = &running[next % driver.crews[0].threads];
+        driver_slot **thread = &running[next % driver.pools[0].threads];
         if (*thread) {
             uint64_t branch = (*thread)->core.in.seq % (*thread)->core.node->num_outs;
             (*thread)->core.out_index = (uint32_t)branch;
@@ -190,7 +190,7 @@ static void count_items_of_chains(const chain_shape *shape, uint64_t counts[CHAI
                 continue;
             driver_end_step(&driver, *thread, WEIR_OK);
         }
-        *thread = driver_pick(&driver, &driver.crews[0]);
+        *thread = driver_pick(&driver, &driver.pools[0]);
         for (; driver.graph.sink->depth && taken < CHAIN_ITEMS; taken++) {
             counts[driver.graph.sink->entries[driver.graph.sink->head].item.source]++;
             driver_take(&driver);
@@ -198,7 +198,7 @@ static void count_items_of_chains(const chain_shape *shape, uint64_t counts[CHAI
     }
 }
 
-TEST_CASE(equal_chains_that_share_a_crew_advance_equally)
+TEST_CASE(equal_chains_that_share_a_pool_advance_equally)
 {
     static const chain_shape shapes[] = {
         { WEIR_MERGE_ARRIVAL, { 0 }, false, { 4, 4, 4 }, false },
@@ -238,12 +238,12 @@ TEST_CASE(stages_with_several_ready_slots_take_turns)
 {
     static const chain_shape shape = { WEIR_MERGE_ARRIVAL, { 0 }, false, { 2, 2, 2 }, false };
     driver_slot *pending[2 * CHAINS];
-    const weir__node *turns[2 * CHAINS];
+    const weir__core_node *turns[2 * CHAINS];
     uint32_t num = 0;
     choices_begin_replay(&list, NULL, 0);
     build_chains(&shape, 1);
     while (num < 2 * CHAINS) {
-        driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+        driver_slot *slot = driver_pick(&driver, &driver.pools[0]);
         if (!is_source(slot))
             pending[num++] = slot;
         driver_end_step(&driver, slot, is_source(slot) ? WEIR_OK : WEIR_PENDING);
@@ -253,7 +253,7 @@ TEST_CASE(stages_with_several_ready_slots_take_turns)
             if (pending[i]->core.node == driver.graph.nodes[node])
                 weir__task_completed(&pending[i]->core);
     for (uint32_t i = 0; i < num; i++) {
-        driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+        driver_slot *slot = driver_pick(&driver, &driver.pools[0]);
         turns[i] = slot->core.node;
         driver_end_step(&driver, slot, WEIR_OK);
     }
@@ -277,12 +277,12 @@ TEST_CASE(busy_time_ends_with_the_step)
     choices_begin_all(&list);
     driver_build_small(&driver, &list, SMALL_PLAIN);
     driver_node *source = &driver.nodes[0], *stage = &driver.nodes[1];
-    end_step_later(driver_pick(&driver, &driver.crews[0]), 3, 50); /* the source has the next item to make */
+    end_step_later(driver_pick(&driver, &driver.pools[0]), 3, 50); /* the source has the next item to make */
     assert_int_equal(source->core.time_ns[SLOT_RUNNING], 3);
     assert_int_equal(source->slots[0]->state, SLOT_READY);
     assert_int_equal(source->slots[0]->since_ns, driver.graph.now_ns - 50);
 
-    end_step_later(driver_pick(&driver, &driver.crews[0]), 4, 50); /* the stage waits for its next input */
+    end_step_later(driver_pick(&driver, &driver.pools[0]), 4, 50); /* the stage waits for its next input */
     assert_int_equal(stage->core.time_ns[SLOT_RUNNING], 4);
     assert_int_equal(stage->slots[1]->state, SLOT_IDLE);
     assert_int_equal(stage->slots[1]->since_ns, driver.graph.now_ns - 50);
@@ -299,7 +299,7 @@ static void end_step_at(driver_slot *slot, int64_t at_ns, int status)
 
 static driver_slot *pick_of(const driver_node *node)
 {
-    driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+    driver_slot *slot = driver_pick(&driver, &driver.pools[0]);
     assert_ptr_equal(slot->core.node, &node->core);
     return slot;
 }
@@ -336,7 +336,7 @@ TEST_CASE(what_an_earlier_lap_counted_is_not_taken_back)
 {
     choices_begin_all(&list);
     driver_build_small(&driver, &list, SMALL_PLAIN);
-    driver_slot *slot = driver_pick(&driver, &driver.crews[0]);
+    driver_slot *slot = driver_pick(&driver, &driver.pools[0]);
     int64_t lap_ns = slot->core.begin_ns + 20;
     slot->core.since_ns = lap_ns;
     end_step_later(slot, 3, 50);

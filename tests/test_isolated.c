@@ -456,7 +456,7 @@ static outcome run_config_on(const weir_isolated_config *config, const char *con
 
 static outcome run_texts(const char *const *texts, size_t num_texts, int64_t deadline_ns, uint64_t max_memory_bytes)
 {
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .max_memory_bytes = max_memory_bytes };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path, .max_memory_bytes = max_memory_bytes };
     return run_config_on(&config, texts, num_texts, deadline_ns);
 }
 
@@ -587,7 +587,7 @@ TEST_CASE(where_urls_are_read_the_sandbox_allows_the_network_only)
 /* So the attacks above fail because of the sandbox, and not by themselves. */
 TEST_CASE(without_the_sandbox_the_attacks_succeed)
 {
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path, .no_sandbox = true };
     setenv(secret, "hunter2", 1);
     for (size_t i = 0; i < LENGTH(attacks); i++) {
         streams saved = begin_streams();
@@ -683,7 +683,7 @@ TEST_CASE(the_cpu_time_of_children_counts)
     weir_item item;
     used_cpu used = { 0 };
     weir_observer observer = { .self = &used, .lap = add_lap };
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path };
     weir_pipeline *pipeline = build_isolated(&config, (const char *[]){ "burn" }, 1, 0, &observer);
     while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
         weir_item_release(&item);
@@ -707,7 +707,7 @@ TEST_CASE(the_memory_of_children_is_in_the_laps)
     weir_item item;
     test_gate is_seen = GATE;
     weir_observer observer = { .self = &is_seen, .lap = note_memory };
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path };
     for (int i = 0; i < NUM_TEXTS; i++)
         texts[i] = "a";
     weir_pipeline *pipeline = build_isolated(&config, texts, NUM_TEXTS, 0, &observer);
@@ -743,7 +743,7 @@ TEST_CASE(a_child_makes_no_chunks_that_nobody_has_room_for)
     close(fd);
     snprintf(text + 6, sizeof text - 6, "%s", path);
     atomic_uint *num_taken = map_counter(path);
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path, .no_sandbox = true };
     weir_pipeline *pipeline = build_isolated(&config, texts, 1, 0, NULL);
     for (int i = 0; i < NUM_COUNTED; i++) {
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
@@ -799,7 +799,7 @@ static void await_end(int fd)
 TEST_CASE(a_stop_kills_what_spins)
 {
     const char *text = make_fifo("stop.fifo");
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path, .no_sandbox = true };
     weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
     int fd = await_fifo(text);
     assert_int_equal(weir_pipeline_stop(pipeline), WEIR_OK);
@@ -811,7 +811,7 @@ TEST_CASE(a_stop_kills_what_spins)
 /* Takes so many results, from *text on if there is one, and stops; then *text is the checkpoint. Returns how many there were. */
 static uint64_t take_chunks(const char *const *texts, size_t num_texts, char **text, uint64_t most)
 {
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = true };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path, .no_sandbox = true };
     weir_pipeline_options options = { .checkpoints = WEIR_CHECKPOINTS_DELIVERED,
                                       .resume = (const char *const *)text,
                                       .num_resume = *text != NULL };
@@ -912,7 +912,7 @@ TEST_CASE(children_in_the_sandbox_end_with_a_killed_parent)
 static int run_parent(const char *text, int holder_fd)
 {
     char byte = 'x';
-    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .no_sandbox = strcmp(text, "spin") != 0 };
+    weir_isolated_config config = { .op = &stand_in, .program = self_path, .no_sandbox = strcmp(text, "spin") != 0 };
     weir_item item;
     weir_pipeline *pipeline = build_isolated(&config, (const char *[]){ "first", text }, 2, 0, NULL);
     int status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
@@ -942,7 +942,7 @@ TEST_CASE(mistakes_in_the_config_are_refused)
                    "not copied");
     expect_refusal(&(weir_isolated_config){ .op = &configured, .config = &(int){ 13 }, .config_size = sizeof(int) },
                    WEIR_EINVAL, "13 is refused");
-    expect_refusal(&(weir_isolated_config){ .op = &stand_in, .worker = "/no/such/program" }, WEIR_ENOTFOUND,
+    expect_refusal(&(weir_isolated_config){ .op = &stand_in, .program = "/no/such/program" }, WEIR_ENOTFOUND,
                    "/no/such/program");
 }
 
@@ -951,7 +951,7 @@ TEST_CASE(the_config_reaches_the_child)
     const char *text = "a";
     weir_item item;
     weir_isolated_config config = {
-        .op = &configured, .config = &(int){ 12 }, .config_size = sizeof(int), .worker = self_path
+        .op = &configured, .config = &(int){ 12 }, .config_size = sizeof(int), .program = self_path
     };
     weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
@@ -969,7 +969,7 @@ TEST_CASE(an_operation_that_the_worker_does_not_know_fails_each_item)
     weir_item item;
     unknown.name = "unknown";
     weir_pipeline *pipeline =
-        build_isolated(&(weir_isolated_config){ .op = &unknown, .worker = self_path }, texts, 2, 0, NULL);
+        build_isolated(&(weir_isolated_config){ .op = &unknown, .program = self_path }, texts, 2, 0, NULL);
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
     assert_int_equal(weir_pipeline_error(pipeline, "isolated", &error), WEIR_EUNSUPPORTED);
     assert_non_null(strstr(error.message, "no operation \"unknown\""));
@@ -1110,7 +1110,7 @@ static void expect_broken_result(const char *path, int status, const char *messa
 {
     weir_item item;
     weir_error error;
-    weir_isolated_config around = { .op = &broken, .worker = self_path };
+    weir_isolated_config around = { .op = &broken, .program = self_path };
     weir_builder *builder = weir_builder_new();
     weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
     weir_pipe_isolated(builder, &around, NULL);

@@ -31,7 +31,7 @@
 #include "stages/scale/scaler.h"
 #include "tests/clips.h"
 
-static const char broken_answer[] = "WEIR_TEST_BROKEN_ANSWER"; /* set for a worker program that answers so */
+static const char broken_answer[] = "WEIR_TEST_BROKEN_ANSWER"; /* set for a child program that answers so */
 
 /* ---- messages ------------------------------------------------------------------------------------------------- */
 
@@ -1073,7 +1073,7 @@ TEST_CASE(configs_that_a_child_cannot_have_are_told)
         size_t config_size;
         const char *expected;
     } cases[] = {
-        { ISOLATED_CONFIG, "0.0.1", "told", 0, "the program has weir 0.0.1, but its worker program " WEIR_VERSION },
+        { ISOLATED_CONFIG, "0.0.1", "told", 0, "the program has weir 0.0.1, but its child program " WEIR_VERSION },
         { ISOLATED_CONFIG, NULL, "told", 0, "the program has weir ?" },
         { ISOLATED_REQUEST, WEIR_VERSION, "told", 0, "the program has weir" },
         { ISOLATED_CONFIG, WEIR_VERSION, "stranger", 0, "no operation \"stranger\"" },
@@ -1201,7 +1201,7 @@ TEST_CASE(a_child_gets_only_what_it_needs_of_the_environment)
     }
 }
 
-/* ---- worker programs that answer what makes no sense ------------------------------------------------------------- */
+/* ---- child programs that answer what makes no sense ------------------------------------------------------------- */
 
 /* What a child answers where two pictures of 4 × 4 are asked for: a good answer with one number changed, of the frames or, with
    offset NO_FIELD, none. */
@@ -1249,7 +1249,7 @@ static void give_answer(size_t number)
     weir__isolated_message_free(&answer);
 }
 
-/* A stand-in for weir-worker. */
+/* A stand-in for weir-child. */
 static void answer_nonsense(const char *what)
 {
     isolated_message message, answer = { .head = { .kind = 99 } };
@@ -1284,7 +1284,7 @@ static int status_of_answer(const char *what, weir_item *item, weir_error *error
     weir_pipe_isolated(
         builder,
         &(weir_isolated_config){
-            .op = &weir_video_decode, .config = &video, .config_size = sizeof video, .worker = "/proc/self/exe" },
+            .op = &weir_video_decode, .config = &video, .config_size = sizeof video, .program = "/proc/self/exe" },
         NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -1446,7 +1446,7 @@ TEST_CASE(results_that_are_not_what_was_asked_for_are_failures)
 TEST_CASE(the_worker_program_by_itself_says_what_it_is)
 {
     char command[512], line[256];
-    snprintf(command, sizeof command, "%s 2>&1 >/dev/null </dev/null", getenv("WEIR_WORKER"));
+    snprintf(command, sizeof command, "%s 2>&1 >/dev/null </dev/null", getenv("WEIR_CHILD"));
     FILE *output = popen(command, "r");
     assert_non_null(output);
     assert_non_null(fgets(line, sizeof line, output));

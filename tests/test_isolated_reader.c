@@ -438,7 +438,7 @@ TEST_CASE(what_a_child_cannot_have_is_refused)
         WEIR_EINVAL);
     assert_non_null(strstr(error.message, "op"));
     error = (weir_error){ 0 };
-    const weir_isolated_config no_worker = { .worker = "/nosuch/worker" };
+    const weir_isolated_config no_worker = { .program = "/nosuch/worker" };
     assert_int_equal(
         weir_isolated_reader_open(&reader, &source, sizeof source, NULL, 0, &no_worker, sizeof no_worker, &error),
         WEIR_ENOTFOUND);

@@ -28,8 +28,8 @@ typedef struct known_stage {
 
 static void serve_task(known_stage *stage)
 {
-    bool is_giant = stage->giant_ns && atomic_fetch_add(&stage->num_tasks, 1) % 100 == 99;
-    int64_t task_ns = is_giant ? stage->giant_ns : stage->task_ns;
+    bool is_of_tail = stage->giant_ns && atomic_fetch_add(&stage->num_tasks, 1) % 100 == 99;
+    int64_t task_ns = is_of_tail ? stage->giant_ns : stage->task_ns;
     long long now_ns = virtual_time_ns(), free_ns = atomic_load(&stage->free_ns), begin_ns;
     do
         begin_ns = free_ns > now_ns && stage->in_turn ? free_ns : now_ns;

@@ -283,7 +283,7 @@ TEST_CASE(decoding_bears_every_fault)
 TEST_CASE(children_bear_every_fault)
 {
     const weir_isolated_config config = { .op = &weir_video_decode,
-                                          .worker = "/proc/self/exe",
+                                          .program = "/proc/self/exe",
                                           .no_sandbox = NO_SANDBOX };
     char expected[256] = "", result[256], fault[32];
     for (int i = -1; i < 2 * 5; i++) { /* none; the 1st, 4th, 16th, … */

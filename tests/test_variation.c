@@ -1,5 +1,5 @@
 /*
- * Whether rates change beyond chance. Held constant: laps of equal length. Widened: noise (normal, uniform, rare giants), 12 to
+ * Whether rates change beyond chance. Held constant: laps of equal length. Widened: noise (normal, uniform, rare tail), 12 to
  * 2,000 laps, the place, the size and the direction of a change, the period of an alternation.
  */
 #include "tests/support.h"
@@ -10,7 +10,7 @@
 
 enum { MOST_LAPS = 2000, NUM_SERIES = 1000 };
 
-typedef enum noise { NOISE_NORMAL, NOISE_UNIFORM, NOISE_GIANTS, NUM_NOISES } noise;
+typedef enum noise { NOISE_NORMAL, NOISE_UNIFORM, NOISE_TAIL, NUM_NOISES } noise;
 
 static double uniform(void)
 {
@@ -83,10 +83,10 @@ TEST_CASE(a_slow_decline_is_gradual)
     double rates[100];
     rate_change found;
     for (int i = 0; i < 100; i++)
-        rates[i] = draw(NOISE_GIANTS, 430 - 2.8 * i);
+        rates[i] = draw(NOISE_TAIL, 430 - 2.8 * i);
     assert_true(weir__variation_find_change(rates, 100, &found) && found.is_gradual && found.after < found.before);
     for (int i = 0; i < 100; i++)
-        rates[i] = draw(NOISE_GIANTS, i < 50 ? 430 : 150);
+        rates[i] = draw(NOISE_TAIL, i < 50 ? 430 : 150);
     assert_true(weir__variation_find_change(rates, 100, &found) && !found.is_gradual);
     assert_int_equal(found.at, 50);
 }

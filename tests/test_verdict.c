@@ -27,7 +27,7 @@ typedef struct node_case {
     double short_tasks; /* share of the tasks that take the shortest time */
     double spread;      /* other tasks take (1 - spread) to (1 + spread) times the average */
     double pending;     /* share of busy: without a thread */
-    double giants;      /* share of the tasks that take 100 times as long */
+    double long_tasks;  /* share of the tasks that take 100 times as long */
     double failed;      /* share of busy: in one task in ten, which fail */
     uint32_t threads;   /* private */
     double occupied;    /* of its queue */
@@ -261,7 +261,7 @@ static const pipeline_case cases[] = {
                  DECODE(.slots = 4, .busy = 0.45, .cpu = 0.9), EMPTY_SINK } },
     { "a slow item before others, in input order", WEIR_VERDICT_ORDER, "0:1:decode",
       .nodes = { IDLE_SOURCE,
-                 DECODE(.slots = 4, .busy = 0.4, .turn = 0.59, .cpu = 0.1, .giants = 0.02, .ordered = true),
+                 DECODE(.slots = 4, .busy = 0.4, .turn = 0.59, .cpu = 0.1, .long_tasks = 0.02, .ordered = true),
                  EMPTY_SINK } },
     { "uneven items in input order", WEIR_VERDICT_ORDER, "0:1:decode",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.68, .turn = 0.3, .cpu = 0.9, .ordered = true),
@@ -341,10 +341,10 @@ static const pipeline_case cases[] = {
       .nodes = { SOURCE(.busy = 0.01, .out = 0.97, .occupied = 0.98), DECODE(.busy = 0.55, .out = 0.43, .cpu = 0.9),
                  SINK(.occupied = 0.45, .out = 0.43) },
       .consumer_waits = 0.5 },
-    { "a few giant items", WEIR_VERDICT_OUTSIDE, "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.01, .giants = 0.025), EMPTY_SINK } },
-    { "a few giant items that compute", WEIR_VERDICT_SLOTS, "0:1:decode",
-      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.97, .giants = 0.03), EMPTY_SINK } },
+    { "a few long items", WEIR_VERDICT_OUTSIDE, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.01, .long_tasks = 0.025), EMPTY_SINK } },
+    { "a few long items that compute", WEIR_VERDICT_SLOTS, "0:1:decode",
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.97, .long_tasks = 0.03), EMPTY_SINK } },
     { "a slow consumer", WEIR_VERDICT_CONSUMER, "",
       .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.1, .out = 0.88, .cpu = 0.9, .occupied = 0.98),
                  SINK(.occupied = 0.99, .out = 0.98) } },
@@ -387,20 +387,20 @@ static int64_t share_ns(double share)
     return NS(share * LAP_S);
 }
 
-/* Of `busy` seconds in all; a share of `giants` of the tasks takes 100 times as long. */
+/* Of `busy` seconds in all; a share of `long_tasks` of the tasks takes 100 times as long. */
 static void fill_times(weir_histogram *times, const node_case *n, uint64_t num_tasks, int64_t *max_ns)
 {
-    double all = or_default(n->slots, 1) * n->busy * LAP_S, giants = n->giants * (double)num_tasks;
-    double one = all / ((double)num_tasks - giants + 100 * giants);
+    double all = or_default(n->slots, 1) * n->busy * LAP_S, long_tasks = n->long_tasks * (double)num_tasks;
+    double one = all / ((double)num_tasks - long_tasks + 100 * long_tasks);
     double shortest = or_default(n->shortest, 0.95) * all / (double)num_tasks;
     double num_short = floor(n->short_tasks * (double)num_tasks);
     one = num_short > 0 ? (all - num_short * shortest) / ((double)num_tasks - num_short) : one;
     for (uint64_t i = 0; i < num_tasks; i++) {
-        bool is_giant = n->giants > 0 && i % (uint64_t)(1 / n->giants) == 0;
+        bool is_long = n->long_tasks > 0 && i % (uint64_t)(1 / n->long_tasks) == 0;
         double normal = one * (1 - n->spread + 2 * n->spread * (double)i / (double)num_tasks);
-        weir_histogram_record(times, NS(is_giant ? 100 * one : (double)i < num_short ? shortest : normal));
+        weir_histogram_record(times, NS(is_long ? 100 * one : (double)i < num_short ? shortest : normal));
     }
-    *max_ns = NS(n->giants > 0 ? 100 * one : one);
+    *max_ns = NS(n->long_tasks > 0 ? 100 * one : one);
 }
 
 static void record_node(weir_observer observer, const weir_lap *lap, const node_case *n, bool counts)
@@ -745,7 +745,7 @@ TEST_CASE(evidence_is_of_this_process)
                   { "a disk", "waited for a disk", 1 },
                   { "a lock, while another program uses a disk", "disk", 0 },
                   { "too little memory", "waited for memory", 1 },
-                  { "a few giant items", "the slowest 1 % of the items", 1 },
+                  { "a few long items", "the slowest 1 % of the items", 1 },
                   { "tasks of random length", "the slowest 1 %", 0 } };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         weir_verdict *v = verdict_on(record_case(case_of(lines[i].what)), NULL);

@@ -27,8 +27,8 @@ typedef struct scene_work {
     bool exponential;              /* the length of both */
     uint32_t uses;                 /* the resource: 1 or 2; 0 = none */
     double hit_share;              /* of the tasks that are as short as 0.1 ms: cache hits */
-    uint32_t every;                /* each `every`-th task is a giant (0 = none) */
-    double giant_ms, giant_cpu_ms; /* that waits, or computes, so long instead */
+    uint32_t every;                /* each `every`-th task is of the tail (0 = none) */
+    double tail_ms, giant_cpu_ms;  /* that waits, or computes, so long instead */
     bool pending;                  /* waits without a thread */
     bool in_child, in_own_threads; /* computes in a child process; in two threads of its own */
     uint32_t burst;                /* source, consumer: works only after each `burst` items (0 = 1) */

@@ -192,7 +192,7 @@ static double do_work(stand_in *s, uint64_t number, weir_task *task)
     const scene_work *w = work_now(s);
     uint64_t seed = (uint64_t)(s - stand_ins);
     double factor = w->exponential ? -log1p(-random_share(seed + 10, number)) : 1;
-    bool is_giant = w->every && number % w->every == w->every - 1;
+    bool is_of_tail = w->every && number % w->every == w->every - 1;
     if (w->burst > 1 && number % w->burst != 0)
         return 0;
     if (w->hit_share > 0 && random_share(seed + 20, number) < w->hit_share)
@@ -204,8 +204,8 @@ static double do_work(stand_in *s, uint64_t number, weir_task *task)
     else if (w->in_own_threads)
         compute_in_threads(s->run, w->cpu_ms / 2);
     else
-        compute_ms(s->run, is_giant ? w->giant_cpu_ms : factor * w->cpu_ms);
-    return is_giant ? w->giant_ms : factor * w->wait_ms;
+        compute_ms(s->run, is_of_tail ? w->giant_cpu_ms : factor * w->cpu_ms);
+    return is_of_tail ? w->tail_ms : factor * w->wait_ms;
 }
 
 typedef struct completion {

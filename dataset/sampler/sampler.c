@@ -45,19 +45,19 @@ struct weir_sampler {
     uint64_t num_samples;       /* of an epoch */
     uint64_t count;             /* of this rank */
     uint64_t arrays;            /* hash of weights and classes */
-    weir_dealing *dealings;     /* of epochs that were resumed */
-    size_t num_dealings;
-    weir_dealing *old_dealings; /* the same epochs, as the checkpoints' ranks had them */
-    weir_world *old_ranks;      /* of each checkpoint */
-    weir_checkpoint *done;      /* what this rank had done; NULL = nothing of what its shares are now */
-    size_t done_source;         /* in it */
+    weir_rank_share *shares;    /* of epochs that were resumed */
+    size_t num_shares;
+    weir_rank_share *old_shares; /* the same epochs, as the checkpoints' ranks had them */
+    weir_world *old_ranks;       /* of each checkpoint */
+    weir_checkpoint *done;       /* what this rank had done; NULL = nothing of what its shares are now */
+    size_t done_source;          /* in it */
 
     /* of the epoch */
     bool has_begun;
     uint64_t epoch;
     uint64_t seed;
-    uint64_t *drawn;             /* weights without replacement: the items in order */
-    const weir_dealing *dealing; /* NULL = it was not resumed */
+    uint64_t *drawn;              /* weights without replacement: the items in order */
+    const weir_rank_share *share; /* NULL = it was not resumed */
 
     /* the last permutation: neighbouring positions share it */
     weir__permutation permutation;
@@ -255,12 +255,12 @@ static uint64_t share_of(const weir_sampler *sampler, const weir_world *world, u
 
 static uint64_t share_position(const weir_sampler *sampler, uint64_t position)
 {
-    const weir_dealing *dealing = sampler->dealing;
-    if (!dealing)
+    const weir_rank_share *share = sampler->share;
+    if (!share)
         return share_of(sampler, &sampler->config.world, position);
-    uint64_t place = weir__dealing_place(dealing, &sampler->config.world, position);
-    weir_world first = { .rank = (uint32_t)(place % dealing->num_ranks), .size = dealing->num_ranks };
-    return share_of(sampler, &first, place / dealing->num_ranks);
+    uint64_t place = weir__rank_share_place(share, &sampler->config.world, position);
+    weir_world first = { .rank = (uint32_t)(place % share->num_ranks), .size = share->num_ranks };
+    return share_of(sampler, &first, place / share->num_ranks);
 }
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
@@ -465,10 +465,10 @@ int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
     if (sampler->has_begun && sampler->epoch == epoch)
         return WEIR_OK;
     sampler->seed = weir__random_seed(sampler->config.seed, epoch);
-    sampler->dealing = NULL;
-    for (size_t i = 0; i < sampler->num_dealings; i++)
-        if (sampler->dealings[i].epoch == epoch)
-            sampler->dealing = &sampler->dealings[i];
+    sampler->share = NULL;
+    for (size_t i = 0; i < sampler->num_shares; i++)
+        if (sampler->shares[i].epoch == epoch)
+            sampler->share = &sampler->shares[i];
     int rc = sampler->drawn ? draw_arrivals(sampler) : WEIR_OK;
     sampler->has_begun = rc == WEIR_OK;
     sampler->epoch = epoch;
@@ -479,7 +479,7 @@ uint64_t weir_sampler_count(const weir_sampler *sampler)
 {
     if (!sampler)
         return 0;
-    return sampler->dealing ? weir__dealing_count(sampler->dealing, &sampler->config.world) : sampler->count;
+    return sampler->share ? weir__rank_share_count(sampler->share, &sampler->config.world) : sampler->count;
 }
 
 static uint64_t num_done(const weir_sampler *sampler, uint64_t count)
@@ -530,9 +530,8 @@ bool weir__sampler_replacement(weir_sampler *sampler, uint64_t position, uint64_
 {
     if (attempt >= num_rounds(sampler, sampler->config.world.size) || position >= weir_sampler_count(sampler))
         return false;
-    *number = sampler->dealing
-                  ? draw_item(sampler, wrap_position(sampler, share_position(sampler, position) + attempt))
-                  : weir_sampler_at(sampler, (position + attempt) % weir_sampler_count(sampler));
+    *number = sampler->share ? draw_item(sampler, wrap_position(sampler, share_position(sampler, position) + attempt))
+                             : weir_sampler_at(sampler, (position + attempt) % weir_sampler_count(sampler));
     return true;
 }
 
@@ -561,25 +560,25 @@ weir_sampler_share weir__sampler_share(const weir_sampler *sampler)
     return sampler->config.share;
 }
 
-static void drop_dealings(weir_sampler *sampler)
+static void drop_shares(weir_sampler *sampler)
 {
-    for (size_t i = 0; i < sampler->num_dealings; i++) {
-        weir__dealing_free(&sampler->dealings[i]);
-        weir__dealing_free(&sampler->old_dealings[i]);
+    for (size_t i = 0; i < sampler->num_shares; i++) {
+        weir__rank_share_free(&sampler->shares[i]);
+        weir__rank_share_free(&sampler->old_shares[i]);
     }
-    free(sampler->dealings);
-    free(sampler->old_dealings);
+    free(sampler->shares);
+    free(sampler->old_shares);
     free(sampler->old_ranks);
 }
 
-void weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
+void weir__sampler_deal(weir_sampler *sampler, weir_rank_share *shares, weir_rank_share *old, size_t num_shares,
                         weir_world *old_ranks)
 {
-    drop_dealings(sampler);
-    sampler->dealings = dealings;
-    sampler->old_dealings = old;
+    drop_shares(sampler);
+    sampler->shares = shares;
+    sampler->old_shares = old;
     sampler->old_ranks = old_ranks;
-    sampler->num_dealings = num_dealings;
+    sampler->num_shares = num_shares;
     sampler->has_begun = false;
 }
 
@@ -592,19 +591,19 @@ void weir__sampler_set_done(weir_sampler *sampler, weir_checkpoint *done, size_t
 
 uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position)
 {
-    for (size_t i = 0; i < sampler->num_dealings; i++)
-        if (sampler->dealings[i].epoch == epoch) {
+    for (size_t i = 0; i < sampler->num_shares; i++)
+        if (sampler->shares[i].epoch == epoch) {
             uint64_t place =
-                weir__dealing_place(&sampler->old_dealings[i], &sampler->old_ranks[checkpoint], position);
-            return weir__dealing_position(&sampler->dealings[i], &sampler->config.world, place);
+                weir__rank_share_place(&sampler->old_shares[i], &sampler->old_ranks[checkpoint], position);
+            return weir__rank_share_position(&sampler->shares[i], &sampler->config.world, place);
         }
     return UINT64_MAX;
 }
 
-const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *num_dealings)
+const weir_rank_share *weir__sampler_shares(const weir_sampler *sampler, size_t *num_shares)
 {
-    *num_dealings = sampler->num_dealings;
-    return sampler->dealings;
+    *num_shares = sampler->num_shares;
+    return sampler->shares;
 }
 
 weir_world weir__sampler_world(const weir_sampler *sampler)
@@ -623,7 +622,7 @@ void weir_sampler_free(weir_sampler *sampler)
     weir__buckets_free(&sampler->buckets);
     weir__groups_free(&sampler->groups);
     free(sampler->drawn);
-    drop_dealings(sampler);
+    drop_shares(sampler);
     weir_checkpoint_free(sampler->done);
     pthread_mutex_destroy(&sampler->lock);
     free(sampler);

@@ -3,7 +3,7 @@
  *
  *     items KEY=VALUE …                  what the items of an epoch depend on
  *     rank R of N
- *     dealt EPOCH N FROM A+B C …         for each epoch that was divided again, see dealing.h: it began on N ranks. The
+ *     dealt EPOCH N FROM A+B C …         for each epoch that was divided again, see rank_share.h: it began on N ranks. The
  *                                        rest: leave out A places, take 1 + B; leave out C, take 1; …
  */
 #include "dataset/sampler/sampler_resume.h"
@@ -34,17 +34,17 @@ static char *describe_identity(const weir_sampler *sampler, uint64_t dataset)
 
 char *weir__sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t epoch)
 {
-    size_t num_dealings;
-    const weir_dealing *dealings = weir__sampler_dealings(sampler, &num_dealings);
+    size_t num_shares;
+    const weir_rank_share *shares = weir__sampler_shares(sampler, &num_shares);
     weir_world world = weir__sampler_world(sampler);
     char *text = describe_identity(sampler, dataset), *longer = NULL;
     if (text && asprintf(&longer, "%s\nrank %" PRIu32 " of %" PRIu32 "\n", text, world.rank, world.size) < 0)
         longer = NULL;
     free(text);
-    for (size_t i = 0; longer && i < num_dealings; i++) {
-        if (dealings[i].epoch < epoch)
+    for (size_t i = 0; longer && i < num_shares; i++) {
+        if (shares[i].epoch < epoch)
             continue;
-        char *line = weir__dealing_text(&dealings[i]);
+        char *line = weir__rank_share_text(&shares[i]);
         text = longer;
         if (!line || asprintf(&longer, "%s%s\n", text, line) < 0)
             longer = NULL;
@@ -119,7 +119,7 @@ static int check_ranks(const saved *all, size_t num, const weir_world *world, bo
     return WEIR_OK;
 }
 
-/* ---- dealing ------------------------------------------------------------------------------------------------------ */
+/* ---- share ------------------------------------------------------------------------------------------------------ */
 
 /* The line of this epoch; length 0 = there is none. */
 static const char *find_line(const saved *from, uint64_t epoch, size_t *length)
@@ -146,12 +146,12 @@ static uint64_t last_epoch(const saved *from, const weir_checkpoint *checkpoint,
 }
 
 /* How the ranks had divided the epoch. Those that have completed it do not say. */
-static int read_dealing(const weir_sampler *sampler, const saved *all, size_t num, uint64_t epoch, weir_dealing *to)
+static int read_share(const weir_sampler *sampler, const saved *all, size_t num, uint64_t epoch, weir_rank_share *to)
 {
     const char *line = "";
     size_t length = 0;
     int status = WEIR_OK;
-    *to = (weir_dealing){ .epoch = epoch, .num_ranks = all[0].world.size };
+    *to = (weir_rank_share){ .epoch = epoch, .num_ranks = all[0].world.size };
     for (size_t i = 0; i < num; i++) {
         size_t own_length;
         const char *own = find_line(&all[i], epoch, &own_length);
@@ -167,7 +167,7 @@ static int read_dealing(const weir_sampler *sampler, const saved *all, size_t nu
         return WEIR_EDATA;
     if (length) {
         char *copy = strndup(line, length);
-        status = copy ? weir__dealing_read(to, copy) : WEIR_ENOMEM;
+        status = copy ? weir__rank_share_read(to, copy) : WEIR_ENOMEM;
         free(copy);
     }
     to->total = total;
@@ -187,40 +187,40 @@ typedef struct resuming {
 } resuming;
 
 /* No rank may have done items that its share of the epoch does not have. */
-static int check_shares(const resuming *job, const weir_dealing *dealing)
+static int check_shares(const resuming *job, const weir_rank_share *share)
 {
     for (size_t i = 0; i < job->num_checkpoints; i++) {
-        uint64_t low, end, count = weir__dealing_count(dealing, &job->ranks[i]);
-        weir_checkpoint_range(job->checkpoints[i], job->source, dealing->epoch, &low, &end);
+        uint64_t low, end, count = weir__rank_share_count(share, &job->ranks[i]);
+        weir_checkpoint_range(job->checkpoints[i], job->source, share->epoch, &low, &end);
         if (end != UINT64_MAX && end > count)
             return weir_error_set(job->error, WEIR_EDATA, 0,
                                   "the checkpoint of rank %" PRIu32 " says that %" PRIu64 " items of epoch %" PRIu64
                                   " have been begun, but its share has only %" PRIu64
                                   ": it is of another dataset or sampler",
-                                  job->ranks[i].rank, end, dealing->epoch, count);
+                                  job->ranks[i].rank, end, share->epoch, count);
     }
     return WEIR_OK;
 }
 
 /* Epochs that have begun: from the first epoch of all ranks to the last one. *num is how many have been made. */
-static int make_dealings(const resuming *job, uint64_t first, uint64_t end, weir_dealing *to, weir_dealing *old,
-                         size_t *num)
+static int make_shares(const resuming *job, uint64_t first, uint64_t end, weir_rank_share *to, weir_rank_share *old,
+                       size_t *num)
 {
     int status = WEIR_OK;
     for (uint64_t epoch = first; epoch < end && status == WEIR_OK; epoch++) {
-        weir_dealing *was = &old[*num], *is = &to[*num];
-        status = read_dealing(job->sampler, job->all, job->num_checkpoints, epoch, was);
+        weir_rank_share *was = &old[*num], *is = &to[*num];
+        status = read_share(job->sampler, job->all, job->num_checkpoints, epoch, was);
         if (status == WEIR_OK)
             status = check_shares(job, was);
         if (status == WEIR_OK && job->deals) {
-            status = weir__dealing_again(is, was, job->ranks, job->checkpoints, job->num_checkpoints, job->source);
+            status = weir__rank_share_again(is, was, job->ranks, job->checkpoints, job->num_checkpoints, job->source);
         } else if (status == WEIR_OK) {
             *is = *was;
-            *was = (weir_dealing){ 0 };
+            *was = (weir_rank_share){ 0 };
         }
         bool has_begun = status == WEIR_OK && is->from;
         if (!has_begun)
-            weir__dealing_free(was);
+            weir__rank_share_free(was);
         *num += has_begun;
     }
     return status;
@@ -241,10 +241,10 @@ static int deal_rest(const resuming *job)
         return WEIR_EDATA;
     }
     size_t num = 0;
-    weir_dealing *dealings = calloc(end - first, sizeof *dealings);
-    weir_dealing *old = calloc(end - first, sizeof *old);
-    int status = dealings && old ? make_dealings(job, first, end, dealings, old, &num) : WEIR_ENOMEM;
-    weir__sampler_deal(job->sampler, dealings, old, num, job->ranks);
+    weir_rank_share *shares = calloc(end - first, sizeof *shares);
+    weir_rank_share *old = calloc(end - first, sizeof *old);
+    int status = shares && old ? make_shares(job, first, end, shares, old, &num) : WEIR_ENOMEM;
+    weir__sampler_deal(job->sampler, shares, old, num, job->ranks);
     return status;
 }
 

@@ -4,7 +4,7 @@
 
 #include <weir/sampler.h>
 
-#include "dataset/sampler/dealing.h"
+#include "dataset/sampler/rank_share.h"
 
 /* -- in sampler.c -- */
 
@@ -25,12 +25,12 @@ weir_sampler_share weir__sampler_share(const weir_sampler *sampler);
 
 /* Replaces the shares of these epochs, as the old ranks had them, by others; takes ownership of the arrays. The
    second function says where a position has gone, as weir_op.renumber. */
-void weir__sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
+void weir__sampler_deal(weir_sampler *sampler, weir_rank_share *shares, weir_rank_share *old, size_t num_shares,
                         weir_world *old_ranks);
 /* What this rank had done of its shares as they are now; NULL = nothing. Takes ownership of the checkpoint. */
 void weir__sampler_set_done(weir_sampler *sampler, weir_checkpoint *done, size_t source);
 uint64_t weir__sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position);
-const weir_dealing *weir__sampler_dealings(const weir_sampler *sampler, size_t *num_dealings);
+const weir_rank_share *weir__sampler_shares(const weir_sampler *sampler, size_t *num_shares);
 
 /* From the environment or the config; see weir_sampler_config.world. */
 weir_world weir__sampler_world(const weir_sampler *sampler);

@@ -31,7 +31,7 @@ static void take_aside(weir__queue *queue, weir_item *item)
     queue->producer->account.dropped++;
 }
 
-static bool take_from_queues(weir__node *node, weir_item *item)
+static bool take_from_queues(weir__core_node *node, weir_item *item)
 {
     for (uint32_t i = 0; i < node->num_outs; i++) {
         weir__queue *queue = &node->outs[i];
@@ -51,7 +51,7 @@ static bool take_from_queues(weir__node *node, weir_item *item)
 bool weir__leftover_take(weir__graph *graph, weir_item *item)
 {
     for (uint32_t i = 0; i < graph->num_nodes; i++) {
-        weir__node *node = graph->nodes[i];
+        weir__core_node *node = graph->nodes[i];
         if (take_from_queues(node, item))
             return true;
         if (node->has_tasks || !node->slots[0]->has_out)

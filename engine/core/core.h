@@ -12,7 +12,7 @@
  *
  *     state         event                                       next state
  *     SLOT_IDLE     an input came                               READY
- *     SLOT_READY    a thread took it (weir__crew_pick())        RUNNING
+ *     SLOT_READY    a thread took it (weir__core_pool_pick())        RUNNING
  *     SLOT_RUNNING  the step ended: WEIR_OK or WEIR_MORE        passes its result on (below)
  *                   WEIR_EPOCH                                  passes on the end of the epoch in the same way
  *                   WEIR_PENDING                                PENDING
@@ -74,9 +74,9 @@
  * node and the other sources keep their results, which are still passed on. In the other nodes, slots that are TURN or
  * BLOCKED become READY once more, and the thread that picks them releases the items (slot->abandoned).
  *
- * Who runs next: each crew (the threads of a pool, as the core sees them) runs the ready slot nearest the sink,
+ * Who runs next: each core pool (the threads of a pool, as the core sees them) runs the ready slot nearest the sink,
  * counted in nodes on the longest way. Nodes of equal distance take turns, one step each: when a slot is picked, its
- * node goes behind the others, and after a burst it passes up as many turns as the burst had steps beyond the first.
+ * node goes behind the others. After a burst it skips as many turns as the burst had steps beyond the first.
  * A node that is ready alone runs at once. The slots of a node run in the order in which they became ready. So parallel
  * chains of equal cost advance equally.
  *
@@ -100,7 +100,7 @@
  *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to since_ns.
  *   4. For each node, taken + created = passed_on + skipped + failed + dropped + merged + the items in its slots + those
  *      that it has set aside.
- *   5. A crew's counts are those of its ready slots, and a rank's bit is set if and only if it has ready nodes.
+ *   5. A pool's counts are those of its ready slots, and a rank's bit is set if and only if it has ready nodes.
  *   6. No queue holds more than its capacity; in bytes, at most one item more, with what is set aside for it. No node has
  *      set aside more than its look_ahead, and none that is DONE and kept its results has set aside anything.
  *
@@ -123,10 +123,10 @@
 #include "engine/base/live_histogram.h"
 
 typedef struct weir__graph weir__graph;
-typedef struct weir__node weir__node;
+typedef struct weir__core_node weir__core_node;
 typedef struct weir__queue weir__queue;
-typedef struct weir__slot weir__slot;
-typedef struct weir__crew weir__crew;
+typedef struct weir__core_slot weir__core_slot;
+typedef struct weir__core_pool weir__core_pool;
 
 /* A step that usually takes less is short: it is not worth waking a thread. */
 #define WEIR__SHORT_STEP_NS (2 * WEIR_MICROSECOND)
@@ -160,12 +160,12 @@ typedef enum weir__place {
 
 /* Linked through slot.next. */
 typedef struct weir__slot_list {
-    weir__slot *first, *last;
+    weir__core_slot *first, *last;
 } weir__slot_list;
 
 /* Linked through node.next_ready. */
 typedef struct weir__node_list {
-    weir__node *first, *last;
+    weir__core_node *first, *last;
 } weir__node_list;
 
 typedef struct weir__queued_item {
@@ -182,8 +182,8 @@ struct weir__queue {
     uint32_t index; /* among all queues of the graph; not read here */
     uint32_t capacity;
     uint64_t capacity_bytes; /* UINT64_MAX = unlimited; may be exceeded by one item */
-    weir__node *producer;
-    weir__node *consumer; /* NULL for the sink queue, from which the consumer takes */
+    weir__core_node *producer;
+    weir__core_node *consumer; /* NULL for the sink queue, from which the consumer takes */
 
     /* Ring of num_entries: the items of the queue, then those that are set aside for it. */
     weir__queued_item *entries;
@@ -205,9 +205,9 @@ struct weir__queue {
     weir_live_histogram *latencies;             /* of the sink; NULL = not measured */
 };
 
-struct weir__slot {
+struct weir__core_slot {
     /* immutable after init */
-    weir__node *node;
+    weir__core_node *node;
     bool is_lifecycle; /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
 
     /* changed by events only */
@@ -226,11 +226,11 @@ struct weir__slot {
     bool cancel_called; /* its cancel function was called, or is being called */
     bool cancelling;    /* its cancel function has not returned: the task cannot end before */
     slot_state state;
-    int64_t entered_ns;                   /* when it entered this state; after RUNNING, when the step ended */
-    int64_t since_ns;                     /* the same, or the start of the lap */
-    weir__slot *next;                     /* the next slot in its list */
-    weir__slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
-    weir__slot *next_to_cancel;
+    int64_t entered_ns;                        /* when it entered this state; after RUNNING, when the step ended */
+    int64_t since_ns;                          /* the same, or the start of the lap */
+    weir__core_slot *next;                     /* the next slot in its list */
+    weir__core_slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
+    weir__core_slot *next_to_cancel;
     int64_t run_ns;        /* run time of the task, without the current step */
     uint64_t order_number; /* of the input */
     uint64_t trace_item;   /* the input, or the item to be made, as in weir_trace_record */
@@ -239,12 +239,12 @@ struct weir__slot {
     int64_t kept_ns;       /* made_ns of the oldest of them */
     weir_item last_in;     /* seq, source, epoch and made_ns of its last input; results of a flush get them */
 
-    /* what kind of step weir__crew_pick() has begun */
+    /* what kind of step weir__core_pool_pick() has begun */
     bool starts_task; /* the first step of its task */
     bool finishing;   /* the step takes the result of a pending task, which was completed */
     bool abandoned;   /* the step must not run the operation, only release what the slot holds */
 
-    /* owned by the driver from weir__crew_pick() to weir__step_ended(), which reads what the driver has set */
+    /* owned by the driver from weir__core_pool_pick() to weir__step_ended(), which reads what the driver has set */
     bool worker_live;    /* it has something to flush */
     bool passed_over;    /* WEIR_MORE, but the result was done in an earlier run */
     int status;          /* result of the step */
@@ -269,7 +269,7 @@ typedef struct weir__passed_step {
     int64_t run_ns;
 } weir__passed_step;
 
-struct weir__node {
+struct weir__core_node {
     /* immutable after init */
     weir__graph *graph;
     uint32_t index;        /* in graph->nodes, upstream first */
@@ -288,34 +288,35 @@ struct weir__node {
     uint32_t num_outs; /* above 1 only for a route */
     /* Of a route: items that it may set aside; weir__graph_prepare() clears it where that is no use. */
     uint32_t look_ahead;
-    weir__crew *crew; /* NULL without tasks */
+    weir__core_pool *pool; /* NULL without tasks */
     weir_order order;
     weir_max_failures max_failures;
     uint32_t epochs; /* sources: number of epochs; 0 = one run, without ends of epochs */
     weir_merge_order merge_order;
     weir_merge_end merge_end;
     uint64_t merge_seed;
-    weir__node *route;        /* of a join: the route where its branches begin */
-    weir__node *ordered_join; /* the node is between a route and this join, which restores the order; NULL = not */
-    bool numbers_inputs;      /* it is the outermost route before such a join */
-    uint32_t *weights;        /* of the inputs; NULL = all 1 */
-    weir__slot *lifecycle;
+    weir__core_node *route; /* of a join: the route where its branches begin */
+    weir__core_node
+        *ordered_join;   /* the node is between a route and this join, which restores the order; NULL = not */
+    bool numbers_inputs; /* it is the outermost route before such a join */
+    uint32_t *weights;   /* of the inputs; NULL = all 1 */
+    weir__core_slot *lifecycle;
 
     /* changed by events only */
     node_state state;
-    weir__slot **slots;
+    weir__core_slot **slots;
     uint32_t num_made;   /* in `slots` */
     uint32_t num_slots;  /* slots that are not retired */
     uint32_t num_wanted; /* target of num_slots */
     uint32_t num_idle;
-    uint32_t num_aside;       /* for all its queues together */
-    weir__slot *idle;         /* a stack, so that no more workers are created than needed */
-    weir__slot_list ready;    /* first in, first out; the lifecycle slot, too */
-    weir__slot_list gated;    /* ready, but the stage's start hooks have not ended */
-    weir__node *next_ready;   /* in the list of its rank */
+    uint32_t num_aside;          /* for all its queues together */
+    weir__core_slot *idle;       /* a stack, so that no more workers are created than needed */
+    weir__slot_list ready;       /* first in, first out; the lifecycle slot, too */
+    weir__slot_list gated;       /* ready, but the stage's start hooks have not ended */
+    weir__core_node *next_ready; /* in the list of its rank */
     uint32_t num_turns_ahead; /* steps of its bursts for which other ready nodes of its rank have had no turn yet */
-    weir__slot *turn_first;   /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
-    weir__slot *turn_last;
+    weir__core_slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
+    weir__core_slot *turn_last;
     uint32_t due;        /* merge that selects: the next input; num_ins = not selected yet */
     uint32_t last_taken; /* round robin: the input of the last item; num_ins = none in this epoch */
     /* weighted merge: the credit of each input, then the credits before `due` was selected; random: the weights of
@@ -352,7 +353,7 @@ struct weir__node {
 };
 
 /* The ready slots of the nodes that share some threads. */
-struct weir__crew {
+struct weir__core_pool {
     /* immutable after init */
     weir__graph *graph;
     uint32_t num_words; /* of 64 ranks; room for one rank per node */
@@ -388,19 +389,19 @@ typedef enum weir__failure {
 /* What a trace records. Called within events; must not change what it gets. */
 typedef struct weir__recorder {
     /* The slot enters this state. at_ns: now, or the end of its step */
-    void (*state)(const weir__slot *slot, slot_state state, int64_t at_ns);
+    void (*state)(const weir__core_slot *slot, slot_state state, int64_t at_ns);
     /* The level of the queue has changed. dropped: nobody took the item. */
     void (*level)(const weir__queue *queue, weir_trace_kind kind, const weir_item *item, bool dropped);
-    void (*task)(const weir__slot *slot, bool dropped); /* a step has ended, but not with WEIR_PENDING */
-    void (*result)(const weir__slot *slot);             /* the slot has made slot->out */
+    void (*task)(const weir__core_slot *slot, bool dropped); /* a step has ended, but not with WEIR_PENDING */
+    void (*result)(const weir__core_slot *slot);             /* the slot has made slot->out */
 } weir__recorder;
 
 struct weir__graph {
     /* immutable after init */
     uint32_t num_nodes;
-    weir__node **nodes; /* upstream first; the last is the sink */
-    weir__queue *sink;  /* the sink's */
-    bool needs_results; /* a node all of whose tasks fail is a failure of the graph */
+    weir__core_node **nodes; /* upstream first; the last is the sink */
+    weir__queue *sink;       /* the sink's */
+    bool needs_results;      /* a node all of whose tasks fail is a failure of the graph */
     /* Of a resumed graph: so many epochs, its first ones, were begun by an earlier run. So what is left of them proves
        nothing about a node: with retry_failed it may be the one item that always fails. */
     uint64_t num_part_epochs;
@@ -421,16 +422,16 @@ struct weir__graph {
     bool consumable;       /* the consumer need not wait: an item, or no more will come */
     int64_t consumable_ns; /* when the sink queue last became not empty */
     weir__failure failure;
-    weir__node *failed_node;
-    weir__slot *failed_slot;
-    weir__slot *to_cancel, **to_cancel_end;
+    weir__core_node *failed_node;
+    weir__core_slot *failed_slot;
+    weir__core_slot *to_cancel, **to_cancel_end;
 
     uint32_t news; /* WEIR__NEWS_… */
 };
 
 /* ---- building ----------------------------------------------------------------------------------------------- */
 
-/* When all nodes, queues, slots and crews are made: computes ranks, gives the nodes between a route and its join the
+/* When all nodes, queues, slots and pools are made: computes ranks, gives the nodes between a route and its join the
    order that the join wants, and counts time from now on. */
 void weir__graph_prepare(weir__graph *graph, int64_t now_ns);
 
@@ -446,15 +447,15 @@ static inline void weir__graph_move_time(weir__graph *graph, int64_t now_ns)
 /* The sources and the start hooks become ready. */
 void weir__graph_start(weir__graph *graph);
 
-/* A thread takes the next slot to run: READY becomes RUNNING. NULL if and only if crew->num_ready is 0. */
-weir__slot *weir__crew_pick(weir__crew *crew);
+/* A thread takes the next slot to run: READY becomes RUNNING. NULL if and only if pool->num_ready is 0. */
+weir__core_slot *weir__core_pool_pick(weir__core_pool *pool);
 
 /* The slot was just picked. At most `most` steps are planned, and one more follows that ends with weir__step_ended(): a burst
    has most + 1 inputs. The inputs stay in their queue, and the results of the planned steps, with made_ns, are put into free
    entries of the next queue, until weir__steps_passed(). None is planned while the node has or is to have several slots,
    its steps are not short, a trace is recorded, the next queue is full but for one item, or its consumer could start other
    work at once. */
-weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most);
+weir__plan weir__slot_plan_ahead(const weir__core_slot *slot, uint32_t most);
 
 static inline weir_item *weir__queue_item_at(const weir__queue *queue, uint32_t at)
 {
@@ -463,25 +464,25 @@ static inline weir_item *weir__queue_item_at(const weir__queue *queue, uint32_t 
 
 /* The slot is RUNNING, and this many more of the steps that were planned have passed; now its step is the one that
    followed. */
-void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32_t num_steps);
+void weir__steps_passed(weir__core_slot *slot, const weir__passed_step *steps, uint32_t num_steps);
 
 /* The step of the slot has run; slot->status is its result. The driver has set what the slot owns to it, above: always
    begin_ns, end_ns and step_run_ns; `out` and out_index for WEIR_OK and WEIR_MORE; passed_over for WEIR_MORE; place for a
    failure. All steps of a burst that have passed were told before. */
-void weir__step_ended(weir__slot *slot);
+void weir__step_ended(weir__core_slot *slot);
 
 /* The result of a task that returned or will return WEIR_PENDING has come. It may still be RUNNING, which is remembered; a
    later step (`finishing`) takes the result. */
-void weir__task_completed(weir__slot *slot);
+void weir__task_completed(weir__core_slot *slot);
 
 /* A RUNNING or PENDING task has run longer than it may. */
-void weir__task_overdue(weir__slot *slot);
+void weir__task_overdue(weir__core_slot *slot);
 
 /* The next pending task whose cancel function must be called, once. NULL = none. */
-weir__slot *weir__cancel_take(weir__graph *graph);
+weir__core_slot *weir__cancel_take(weir__graph *graph);
 
 /* That function has returned. */
-void weir__cancel_returned(weir__slot *slot);
+void weir__cancel_returned(weir__core_slot *slot);
 
 /* The consumer takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH.
    waited_ns: how long it has waited. late_ns: for how long there was an item before it asked again, if it had asked before. */
@@ -501,10 +502,10 @@ void weir__graph_stop(weir__graph *graph);
 
 /* The node, which has tasks, should have this many slots, at most num_made: idle ones are retired at once, others as
    soon as their task ends. */
-void weir__node_set_slots(weir__node *node, uint32_t num_wanted);
+void weir__node_set_slots(weir__core_node *node, uint32_t num_wanted);
 
 /* Replaces the array of slots by a longer one that begins with the same; those added are RETIRED. */
-void weir__node_add_slots(weir__node *node, weir__slot **slots, uint32_t num_made);
+void weir__node_add_slots(weir__core_node *node, weir__core_slot **slots, uint32_t num_made);
 
 /* When the run is over: takes an item that nobody took. False = no more. */
 bool weir__leftover_take(weir__graph *graph, weir_item *item);
@@ -533,13 +534,13 @@ static inline void weir__queue_settle(weir__queue *queue, int64_t now_ns)
 }
 
 /* What a recorder gets as the slot's state. */
-static inline unsigned weir__slot_shown(const weir__slot *slot)
+static inline unsigned weir__slot_shown(const weir__core_slot *slot)
 {
     return slot->state == SLOT_IDLE && slot->node->state == NODE_DONE ? TIME_ENDED : (unsigned)slot->state;
 }
 
 /* Which of its node's times a slot adds to. */
-static inline unsigned weir__slot_time(const weir__slot *slot)
+static inline unsigned weir__slot_time(const weir__core_slot *slot)
 {
     static const unsigned idle[] = {
         [WITHIN_EPOCH] = SLOT_IDLE, [EPOCH_TAIL] = TIME_EPOCH_TAIL, [EPOCH_GAP] = TIME_EPOCH_GAP
@@ -549,7 +550,7 @@ static inline unsigned weir__slot_time(const weir__slot *slot)
 }
 
 /* Of a source that has epochs, before it starts: those before this one have ended. */
-static inline void weir__source_begin_epoch(weir__node *source, uint64_t epoch)
+static inline void weir__source_begin_epoch(weir__core_node *source, uint64_t epoch)
 {
     bool has_more = source->epochs == WEIR_ENDLESS || epoch < source->epochs;
     source->epochs_ended = has_more ? epoch : source->epochs;

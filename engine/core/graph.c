@@ -11,7 +11,7 @@ void weir__epoch_end_release(void *data, void *self)
 
 /* The join restores the order in which items entered its route: all nodes between the two keep their order, joins
    included, and the outermost such route numbers the items. */
-static void keep_order(weir__graph *graph, weir__node *join)
+static void keep_order(weir__graph *graph, weir__core_node *join)
 {
     for (uint32_t i = join->route->index + 1; i < join->index; i++)
         if (graph->nodes[i]->route && graph->nodes[i]->order != WEIR_ORDER_INPUT) {
@@ -21,7 +21,7 @@ static void keep_order(weir__graph *graph, weir__node *join)
     join->route->order = WEIR_ORDER_INPUT;
     join->route->numbers_inputs = true;
     for (uint32_t i = join->route->index + 1; i < join->index; i++) {
-        weir__node *inside = graph->nodes[i];
+        weir__core_node *inside = graph->nodes[i];
         inside->order = WEIR_ORDER_INPUT;
         inside->numbers_inputs = false;
         if (!inside->ordered_join)
@@ -30,14 +30,14 @@ static void keep_order(weir__graph *graph, weir__node *join)
 }
 
 /* Without order, flushes and limits of bytes; and a rate of failures is checked after each task. */
-static bool may_run_ahead(const weir__node *node)
+static bool may_run_ahead(const weir__core_node *node)
 {
     return node->has_tasks && !node->has_flush && !node->ordered_join && node->order != WEIR_ORDER_INPUT &&
            node->num_outs == 1 && node->outs[0].capacity_bytes == UINT64_MAX &&
            node->max_failures.kind != WEIR_FAILURES_RATE;
 }
 
-static void prepare_node(weir__node *node, int64_t now_ns)
+static void prepare_node(weir__core_node *node, int64_t now_ns)
 {
     weir__merge_new_epoch(node);
     node->may_run_ahead = node->may_run_ahead && may_run_ahead(node);
@@ -49,18 +49,18 @@ static void prepare_node(weir__node *node, int64_t now_ns)
     }
 }
 
-static void limit_look_ahead(weir__node *node)
+static void limit_look_ahead(weir__core_node *node)
 {
     if (node->num_outs == 1 || node->ordered_join || node->numbers_inputs)
         node->look_ahead = 0;
 }
 
 /* Nodes on the longest way to the sink: less than the number of nodes, and less downstream than upstream. */
-static uint32_t distance_to_sink(const weir__node *node)
+static uint32_t distance_to_sink(const weir__core_node *node)
 {
     uint32_t distance = 0;
     for (uint32_t i = 0; i < node->num_outs; i++) {
-        const weir__node *next = node->outs[i].consumer;
+        const weir__core_node *next = node->outs[i].consumer;
         if (next && next->rank + 1 > distance)
             distance = next->rank + 1;
     }
@@ -75,7 +75,7 @@ void weir__graph_prepare(weir__graph *graph, int64_t now_ns)
     for (uint32_t i = graph->num_nodes; i-- > 0;)
         graph->nodes[i]->rank = distance_to_sink(graph->nodes[i]);
     for (uint32_t i = 0; i < graph->num_nodes; i++) {
-        weir__node *node = graph->nodes[i];
+        weir__core_node *node = graph->nodes[i];
         graph->live_sources += node->num_ins == 0;
         if (node->route && node->order == WEIR_ORDER_INPUT)
             keep_order(graph, node); /* inner joins come first, and have not been told to keep an outer order */
@@ -88,7 +88,7 @@ void weir__graph_prepare(weir__graph *graph, int64_t now_ns)
 void weir__graph_start(weir__graph *graph)
 {
     for (uint32_t i = 0; i < graph->num_nodes; i++) {
-        weir__node *node = graph->nodes[i];
+        weir__core_node *node = graph->nodes[i];
         node->state = node->has_stage_hooks ? NODE_STARTING : NODE_OPEN;
         if (node->has_stage_hooks)
             weir__slot_make_ready(node->lifecycle);
@@ -100,7 +100,7 @@ void weir__graph_start(weir__graph *graph)
 
 /* ---- the number of slots ---------------------------------------------------------------------------------------- */
 
-void weir__node_add_slots(weir__node *node, weir__slot **slots, uint32_t num_made)
+void weir__node_add_slots(weir__core_node *node, weir__core_slot **slots, uint32_t num_made)
 {
     for (uint32_t i = node->num_made; i < num_made; i++) {
         slots[i]->state = SLOT_RETIRED;
@@ -110,7 +110,7 @@ void weir__node_add_slots(weir__node *node, weir__slot **slots, uint32_t num_mad
     node->num_made = num_made;
 }
 
-void weir__node_set_slots(weir__node *node, uint32_t num_wanted)
+void weir__node_set_slots(weir__core_node *node, uint32_t num_wanted)
 {
     node->num_wanted = num_wanted;
     for (uint32_t i = 0; i < node->num_made && node->num_slots < num_wanted; i++) {

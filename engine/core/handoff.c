@@ -21,9 +21,9 @@
 
 /* ---- turns -------------------------------------------------------------------------------------------------- */
 
-static void join_turns(weir__slot *slot)
+static void join_turns(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     slot->turn_before = node->turn_last;
     slot->turn_after = NULL;
     *(node->turn_last ? &node->turn_last->turn_after : &node->turn_first) = slot;
@@ -32,9 +32,9 @@ static void join_turns(weir__slot *slot)
 }
 
 /* The first slot in the order may put; when it has put, the next one may. A loop, because any number may wait. */
-static void move_turns(weir__node *node)
+static void move_turns(weir__core_node *node)
 {
-    weir__slot *offered = NULL;
+    weir__core_slot *offered = NULL;
     node->moving_turns = true;
     while (node->turn_first && node->turn_first != offered && node->turn_first->state == SLOT_TURN) {
         offered = node->turn_first;
@@ -43,9 +43,9 @@ static void move_turns(weir__node *node)
     node->moving_turns = false;
 }
 
-static void leave_turns(weir__slot *slot)
+static void leave_turns(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     bool was_first = node->turn_first == slot;
     *(slot->turn_before ? &slot->turn_before->turn_after : &node->turn_first) = slot->turn_after;
     *(slot->turn_after ? &slot->turn_after->turn_before : &node->turn_last) = slot->turn_before;
@@ -55,7 +55,7 @@ static void leave_turns(weir__slot *slot)
 }
 
 /* Call this when the result has been passed on. The next one has no made_ns yet. */
-static void forget_result(weir__slot *slot)
+static void forget_result(weir__core_slot *slot)
 {
     item_forget(&slot->out);
     slot->out.made_ns = 0;
@@ -70,28 +70,28 @@ static bool has_waiting(const weir__queue *queue)
     return queue->blocked.first || queue->num_aside;
 }
 
-static bool drops_results(const weir__node *node)
+static bool drops_results(const weir__core_node *node)
 {
     return node->cancelled && !node->keeps_results;
 }
 
 /* Items that are still to be put. */
-static bool has_aside(const weir__node *node)
+static bool has_aside(const weir__core_node *node)
 {
     return node->num_aside && !drops_results(node);
 }
 
 /* The slot has a result for the queue, and no other slot waits for it. */
-static bool may_set_aside(const weir__slot *slot, const weir__queue *queue)
+static bool may_set_aside(const weir__core_slot *slot, const weir__queue *queue)
 {
-    const weir__node *node = slot->node;
+    const weir__core_node *node = slot->node;
     return node->num_aside < node->look_ahead && !slot->is_lifecycle && !drops_results(node) &&
            queue->bytes + queue->aside_bytes < queue->capacity_bytes;
 }
 
-static void set_result_aside(weir__slot *slot, weir__queue *queue)
+static void set_result_aside(weir__core_slot *slot, weir__queue *queue)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     weir__queued_item *entry = queue_entry_at(queue, queue->head + queue->depth + queue->num_aside);
     *entry = (weir__queued_item){ .item = slot->out };
     entry->since_ns = slot->state == SLOT_BLOCKED ? slot->entered_ns : node->graph->now_ns;
@@ -104,19 +104,19 @@ static void set_result_aside(weir__slot *slot, weir__queue *queue)
 
 /* ---- putting ------------------------------------------------------------------------------------------------ */
 
-static bool is_its_turn(const weir__slot *slot)
+static bool is_its_turn(const weir__core_slot *slot)
 {
     return !slot->has_turn || slot->node->turn_first == slot;
 }
 
-static void reset_task(weir__slot *slot)
+static void reset_task(weir__core_slot *slot)
 {
     slot->begun = slot->more = slot->run_returned = slot->completed = false;
 }
 
-static void give_item(weir__slot *slot, const weir_item *item)
+static void give_item(weir__core_slot *slot, const weir_item *item)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     node->account.taken++;
     slot->order_number = item->order_number;
     slot->trace_item = weir_trace_item(item->source, item->epoch, item->seq);
@@ -140,7 +140,7 @@ static void give_item(weir__slot *slot, const weir_item *item)
     weir__slot_make_ready(slot);
 }
 
-void weir__input_replaced(weir__slot *slot)
+void weir__input_replaced(weir__core_slot *slot)
 {
     slot->node->account.created++;
     slot->num_replaced++;
@@ -155,7 +155,7 @@ static void notify_consumer(weir__graph *graph)
     graph->consumable = true;
 }
 
-static void put_epoch_end(weir__slot *slot, weir__queue *queue)
+static void put_epoch_end(weir__core_slot *slot, weir__queue *queue)
 {
     weir__graph *graph = slot->node->graph;
     queue_push(queue, &slot->out, graph->next_arrival++, graph->now_ns);
@@ -169,12 +169,12 @@ static void put_epoch_end(weir__slot *slot, weir__queue *queue)
 static void put_item(weir__queue *queue, const weir_item *item, int64_t waited_ns);
 
 /* The slot of this node, which has no tasks, need not hold the item. */
-static bool passes_straight(const weir__node *node)
+static bool passes_straight(const weir__core_node *node)
 {
     return !node->has_tasks && !node->graph->recorder && queue_has_room(node->outs) && !node->outs->blocked.first;
 }
 
-static void pass_straight(weir__node *node, const weir_item *item)
+static void pass_straight(weir__core_node *node, const weir_item *item)
 {
     node->account.taken++;
     put_item(node->outs, item, 0);
@@ -183,7 +183,7 @@ static void pass_straight(weir__node *node, const weir_item *item)
 /* The item has passed the queue, in whose entry behind the last one it may have been put already. */
 static void give_directly(weir__queue *queue, const weir_item *item)
 {
-    weir__node *consumer = queue->consumer;
+    weir__core_node *consumer = queue->consumer;
     queue_count_get(queue, queue->producer->graph->now_ns - consumer->idle->entered_ns);
     queue_record(queue, WEIR_TRACE_PASS, item, false);
     weir__merge_taken(consumer, queue);
@@ -200,7 +200,7 @@ static void give_directly(weir__queue *queue, const weir_item *item)
 static void move_item(weir__queue *queue, const weir_item *item)
 {
     weir__graph *graph = queue->producer->graph;
-    weir__node *consumer = queue->consumer;
+    weir__core_node *consumer = queue->consumer;
     if (consumer && weir__merge_takes_directly(consumer, queue)) {
         give_directly(queue, item);
         return;
@@ -221,7 +221,7 @@ static void put_item(weir__queue *queue, const weir_item *item, int64_t waited_n
 }
 
 /* Moves the result of the slot to a slot that waits for it, or into the queue, which has room. */
-static void put_result(weir__slot *slot)
+static void put_result(weir__core_slot *slot)
 {
     weir__queue *queue = &slot->node->outs[slot->out_index];
     if (weir__is_epoch_end(&slot->out)) {
@@ -234,9 +234,9 @@ static void put_result(weir__slot *slot)
     forget_result(slot);
 }
 
-static void epoch_end_was_put(weir__slot *lifecycle)
+static void epoch_end_was_put(weir__core_slot *lifecycle)
 {
-    weir__node *node = lifecycle->node;
+    weir__core_node *node = lifecycle->node;
     if (!node->passing_epoch)
         return; /* the end of this epoch has failed the graph: no result of a stage that needs some */
     if (++lifecycle->out_index < node->num_outs) {
@@ -250,7 +250,7 @@ static void epoch_end_was_put(weir__slot *lifecycle)
 }
 
 /* Continues after a result has been put: with the rest of the same input, or the next input. */
-static void continue_slot(weir__slot *slot)
+static void continue_slot(weir__core_slot *slot)
 {
     if (slot->is_lifecycle)
         epoch_end_was_put(slot);
@@ -260,7 +260,7 @@ static void continue_slot(weir__slot *slot)
         weir__slot_next_input(slot);
 }
 
-void weir__result_offer(weir__slot *slot)
+void weir__result_offer(weir__core_slot *slot)
 {
     weir__queue *queue = &slot->node->outs[slot->out_index];
     bool its_turn = is_its_turn(slot);
@@ -284,7 +284,7 @@ void weir__result_offer(weir__slot *slot)
 /* The first item that is set aside for the queue, which has room, is put: it is in the entry behind the last one. */
 static void put_from_aside(weir__queue *queue)
 {
-    weir__node *node = queue->producer;
+    weir__core_node *node = queue->producer;
     const weir__queued_item *entry = queue_entry_at(queue, queue->head + queue->depth);
     queue->num_aside--;
     queue->aside_bytes -= queue_bytes_of(&entry->item);
@@ -293,12 +293,12 @@ static void put_from_aside(weir__queue *queue)
 }
 
 /* What waits for room in any queue of the route is set aside as soon as that is possible. */
-static void set_blocked_aside(weir__node *node)
+static void set_blocked_aside(weir__core_node *node)
 {
     for (uint32_t i = 0; i < node->num_outs; i++) {
         weir__queue *queue = &node->outs[i];
         while (queue->blocked.first && may_set_aside(queue->blocked.first, queue)) {
-            weir__slot *slot = weir__list_take_first(&queue->blocked);
+            weir__core_slot *slot = weir__list_take_first(&queue->blocked);
             set_result_aside(slot, queue);
             continue_slot(slot);
         }
@@ -308,12 +308,12 @@ static void set_blocked_aside(weir__node *node)
 /* The queue may have room: what waits for it is put. */
 static void let_waiting_put(weir__queue *queue)
 {
-    weir__node *node = queue->producer;
+    weir__core_node *node = queue->producer;
     bool sets_aside = queue->num_aside && !drops_results(node);
     while (sets_aside && queue->num_aside && queue_has_room(queue))
         put_from_aside(queue);
     while (queue->blocked.first && queue_has_room(queue)) {
-        weir__slot *slot = weir__list_take_first(&queue->blocked);
+        weir__core_slot *slot = weir__list_take_first(&queue->blocked);
         put_result(slot);
         continue_slot(slot);
     }
@@ -324,7 +324,7 @@ static void let_waiting_put(weir__queue *queue)
         weir__node_check_end(node);
 }
 
-static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
+static void take_input(weir__core_slot *slot, weir__queue *in, int64_t waited_ns)
 {
     weir_item item;
     queue_get(in, &item, waited_ns, slot->node->graph->now_ns);
@@ -336,7 +336,7 @@ static void take_input(weir__slot *slot, weir__queue *in, int64_t waited_ns)
     let_waiting_put(in);
 }
 
-static void pass_input(weir__slot *slot, weir__queue *in)
+static void pass_input(weir__core_slot *slot, weir__queue *in)
 {
     const weir_item *item = &in->entries[in->head].item;
     slot->order_number = item->order_number;
@@ -345,9 +345,9 @@ static void pass_input(weir__slot *slot, weir__queue *in)
     let_waiting_put(in);
 }
 
-void weir__result_pass(weir__slot *slot)
+void weir__result_pass(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     weir__queue *out = node->outs;
     move_item(out, weir__queue_item_at(out, out->head + out->depth));
     if (node->num_ins) {
@@ -358,22 +358,22 @@ void weir__result_pass(weir__slot *slot)
     }
 }
 
-void weir__passes_count(weir__slot *slot, uint32_t num)
+void weir__passes_count(weir__core_slot *slot, uint32_t num)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     queue_count_put(node->outs, 0, num);
     node->account.passed_on += num;
     node->account.taken += num;
 }
 
-static void retire_slot(weir__slot *slot)
+static void retire_slot(weir__core_slot *slot)
 {
     weir__slot_enter(slot, SLOT_RETIRED);
     slot->node->num_slots--;
     weir__node_check_end(slot->node);
 }
 
-static void source_next(weir__slot *slot)
+static void source_next(weir__core_slot *slot)
 {
     if (slot->node->exhausted || slot->node->cancelled) {
         weir__slot_enter_idle(slot);
@@ -386,9 +386,9 @@ static void source_next(weir__slot *slot)
 
 /* For the slot of a node without an operation: passes on all available items while there is room. A loop, because
    there may be many. */
-static void pass_items(weir__slot *slot)
+static void pass_items(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     weir__queue *in;
     if (node->passing_items)
         return; /* the loop goes on */
@@ -402,9 +402,9 @@ static void pass_items(weir__slot *slot)
     weir__node_check_end(node);
 }
 
-void weir__slot_next_input(weir__slot *slot)
+void weir__slot_next_input(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     if (!node->has_tasks) {
         pass_items(slot);
         return;
@@ -428,19 +428,19 @@ void weir__slot_next_input(weir__slot *slot)
     }
 }
 
-void weir__node_resume(weir__node *node)
+void weir__node_resume(weir__core_node *node)
 {
     weir__queue *in;
     while (node->num_ins && node->idle && (in = weir__merge_choose(node))) {
-        weir__slot *slot = weir__slot_take_idle(node);
+        weir__core_slot *slot = weir__slot_take_idle(node);
         take_input(slot, in, node->graph->now_ns - slot->entered_ns);
     }
     weir__node_check_end(node);
 }
 
-void weir__node_item_gone(weir__node *node)
+void weir__node_item_gone(weir__core_node *node)
 {
-    for (weir__node *join = node->ordered_join; join; join = join->ordered_join)
+    for (weir__core_node *join = node->ordered_join; join; join = join->ordered_join)
         weir__node_resume(join);
 }
 
@@ -494,7 +494,7 @@ void weir__item_taken(weir__graph *graph, int64_t taken_ns)
 
 typedef enum epoch_or_end { NEITHER, EPOCH_REACHED, END_REACHED } epoch_or_end;
 
-static epoch_or_end find_epoch_or_end(weir__node *node)
+static epoch_or_end find_epoch_or_end(weir__core_node *node)
 {
     if (node->cancelled || weir__merge_is_over(node))
         return END_REACHED;
@@ -514,9 +514,9 @@ static epoch_or_end find_epoch_or_end(weir__node *node)
     return found;
 }
 
-static void unlink_idle(weir__node *node, weir__slot *slot)
+static void unlink_idle(weir__core_node *node, weir__core_slot *slot)
 {
-    weir__slot **link = &node->idle;
+    weir__core_slot **link = &node->idle;
     while (*link != slot)
         link = &(*link)->next;
     *link = slot->next;
@@ -525,13 +525,13 @@ static void unlink_idle(weir__node *node, weir__slot *slot)
 
 /* Flushes one slot after the other, so that the results come in the order of their numbers. True = a flush is in
    progress. */
-static bool start_flush(weir__node *node)
+static bool start_flush(weir__core_node *node)
 {
-    weir__slot *first = NULL;
+    weir__core_slot *first = NULL;
     if (!node->has_flush || node->cancelled)
         return false;
     for (uint32_t i = 0; i < node->num_made; i++) {
-        weir__slot *slot = node->slots[i];
+        weir__core_slot *slot = node->slots[i];
         if (slot->needs_flush && (!first || slot->last_in.seq < first->last_in.seq))
             first = slot;
     }
@@ -550,7 +550,7 @@ static bool start_flush(weir__node *node)
     return true;
 }
 
-static void pass_epoch(weir__node *node)
+static void pass_epoch(weir__core_node *node)
 {
     node->passing_epoch = true;
     if (node->has_tasks)
@@ -569,7 +569,7 @@ static void pass_epoch(weir__node *node)
         let_waiting_put(node->ins[i]);
 }
 
-void weir__node_close(weir__node *node)
+void weir__node_close(weir__core_node *node)
 {
     weir__graph *graph = node->graph;
     weir__slots_end_idle(node);
@@ -591,7 +591,7 @@ void weir__node_close(weir__node *node)
     weir__graph_check_over(graph);
 }
 
-static void end_node(weir__node *node)
+static void end_node(weir__core_node *node)
 {
     if (node->stage_hooks_begun) {
         node->state = NODE_ENDING;
@@ -602,7 +602,7 @@ static void end_node(weir__node *node)
 }
 
 /* At an end of an epoch or of the stream. Only an epoch that has begun here proves anything. */
-static bool has_only_failed(weir__node *node)
+static bool has_only_failed(weir__core_node *node)
 {
     if (node->num_ends++ < node->graph->num_part_epochs)
         node->part_tasks = node->total_tasks;
@@ -611,7 +611,7 @@ static bool has_only_failed(weir__node *node)
 }
 
 /* True = the node has passed it on, and may have reached the next end. */
-static bool pass_epoch_or_end(weir__node *node)
+static bool pass_epoch_or_end(weir__core_node *node)
 {
     if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
         return false;
@@ -628,14 +628,14 @@ static bool pass_epoch_or_end(weir__node *node)
 }
 
 /* Slots have nothing to do, because the next of its inputs are ends of epochs. */
-static bool reaches_epoch_end(weir__node *node)
+static bool reaches_epoch_end(weir__core_node *node)
 {
     bool may = node->place == WITHIN_EPOCH && node->has_tasks && node->num_idle > 0 && node->num_ins > 0;
     return may && node->ins[0]->num_epoch_ends > 0 && find_epoch_or_end(node) == EPOCH_REACHED;
 }
 
 /* A loop, because any number of epochs without an item may wait. */
-void weir__node_check_end(weir__node *node)
+void weir__node_check_end(weir__core_node *node)
 {
     if (node->passing_epoch_or_end)
         return; /* the loop goes on */
@@ -658,7 +658,7 @@ void weir__graph_check_over(weir__graph *graph)
 /* ---- cancelling ------------------------------------------------------------------------------------------------- */
 
 /* The result of a pending task is no longer wanted. */
-void weir__slot_want_cancel(weir__slot *slot)
+void weir__slot_want_cancel(weir__core_slot *slot)
 {
     weir__graph *graph = slot->node->graph;
     if (!slot->node->has_cancel || slot->cancel_called || slot->cancel_queued)
@@ -670,7 +670,7 @@ void weir__slot_want_cancel(weir__slot *slot)
     graph->news |= WEIR__NEWS_TO_CANCEL;
 }
 
-static void cancel_slot(weir__slot *slot, bool keep_result)
+static void cancel_slot(weir__core_slot *slot, bool keep_result)
 {
     switch (slot->state) {
     case SLOT_PENDING: weir__slot_want_cancel(slot); break;
@@ -687,7 +687,7 @@ static void cancel_slot(weir__slot *slot, bool keep_result)
     }
 }
 
-static void drop_kept(weir__node *node)
+static void drop_kept(weir__core_node *node)
 {
     for (uint32_t i = 0; i < node->num_made; i++) {
         node->account.merged -= node->slots[i]->num_kept;
@@ -696,7 +696,7 @@ static void drop_kept(weir__node *node)
     }
 }
 
-static void drop_results(weir__node *node)
+static void drop_results(weir__core_node *node)
 {
     for (uint32_t i = 0; i < node->num_outs; i++)
         node->outs[i].blocked = (weir__slot_list){ 0 };
@@ -706,7 +706,7 @@ static void drop_results(weir__node *node)
     }
 }
 
-void weir__node_cancel(weir__node *node, bool keep_results)
+void weir__node_cancel(weir__core_node *node, bool keep_results)
 {
     if (node->state == NODE_DONE || (node->cancelled && (keep_results || !node->keeps_results)))
         return;
@@ -722,10 +722,10 @@ void weir__node_cancel(weir__node *node, bool keep_results)
     weir__node_check_end(node);
 }
 
-void weir__nodes_cancel_before(weir__node *node)
+void weir__nodes_cancel_before(weir__core_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        weir__node *before = node->ins[i]->producer;
+        weir__core_node *before = node->ins[i]->producer;
         if (before->state == NODE_DONE || (before->cancelled && !before->keeps_results))
             continue; /* everything upstream is cancelled, too */
         weir__node_cancel(before, false);
@@ -741,7 +741,7 @@ static void resume_joins(weir__graph *graph)
             weir__node_resume(graph->nodes[i]);
 }
 
-void weir__graph_fail(weir__node *node, weir__slot *slot, weir__failure failure)
+void weir__graph_fail(weir__core_node *node, weir__core_slot *slot, weir__failure failure)
 {
     weir__graph *graph = node->graph;
     bool is_first = !graph->failed && !graph->stopped;

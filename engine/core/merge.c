@@ -31,7 +31,7 @@ static bool is_finished(const weir__queue *in)
     return in->depth > 0 ? weir__is_epoch_end(&in->entries[in->head].item) : in->closed;
 }
 
-static weir__queue *choose_by_arrival(const weir__node *node)
+static weir__queue *choose_by_arrival(const weir__core_node *node)
 {
     weir__queue *first = NULL;
     for (uint32_t i = 0; i < node->num_ins; i++) {
@@ -45,7 +45,7 @@ static weir__queue *choose_by_arrival(const weir__node *node)
 /* ---- a join that restores the order ------------------------------------------------------------------------- */
 
 /* A failure drops items anywhere: from then on the remaining items come as they arrive. */
-static bool restores_order(const weir__node *node)
+static bool restores_order(const weir__core_node *node)
 {
     return node->num_ins > 1 && node->order == WEIR_ORDER_INPUT && !node->graph->failed;
 }
@@ -69,11 +69,11 @@ static uint64_t least_in_queue(const weir__queue *queue)
 /* A slot that flushes counts, too, though no rule asks for it: what a flush makes may come after later items of other
    branches (weir_builder_join()), as it does if they come to the join before the flush begins. But a flush that has begun
    is waited for, so that more of its results come in their place. That delays no other result for good: a flush ends. */
-static uint64_t least_in_slots(const weir__node *node)
+static uint64_t least_in_slots(const weir__core_node *node)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < node->num_made; i++) {
-        const weir__slot *slot = node->slots[i];
+        const weir__core_slot *slot = node->slots[i];
         if (slot->has_in || slot->has_out || slot->flushing)
             least = lesser_of(least, slot->order_number);
     }
@@ -82,10 +82,10 @@ static uint64_t least_in_slots(const weir__node *node)
 
 /* The smallest order number between the route (exclusive) and the end of this queue. UINT64_MAX = no items. Every
    node in between keeps its order, so no smaller number can come out of the queue. */
-static uint64_t least_inside(const weir__queue *queue, const weir__node *route)
+static uint64_t least_inside(const weir__queue *queue, const weir__core_node *route)
 {
     uint64_t least = least_in_queue(queue);
-    const weir__node *node = queue->producer;
+    const weir__core_node *node = queue->producer;
     if (node == route)
         return least;
     least = lesser_of(least, least_in_slots(node));
@@ -98,7 +98,7 @@ static uint64_t least_inside(const weir__queue *queue, const weir__node *route)
     return lesser_of(least, least_inside(node->ins[0], route));
 }
 
-static weir__queue *choose_by_order_number(const weir__node *node)
+static weir__queue *choose_by_order_number(const weir__core_node *node)
 {
     weir__queue *first = NULL;
     for (uint32_t i = 0; i < node->num_ins; i++) {
@@ -118,13 +118,13 @@ static weir__queue *choose_by_order_number(const weir__node *node)
 
 /* ---- selection ---------------------------------------------------------------------------------------------- */
 
-static bool is_skipped(const weir__node *node, uint32_t input)
+static bool is_skipped(const weir__core_node *node, uint32_t input)
 {
     return node->merge_end == WEIR_MERGE_END_LAST && is_finished(node->ins[input]);
 }
 
 /* The index of the next input; num_ins = all have ended. */
-static uint32_t next_in_rotation(const weir__node *node)
+static uint32_t next_in_rotation(const weir__core_node *node)
 {
     uint32_t last = node->last_taken < node->num_ins ? node->last_taken : node->num_ins - 1;
     for (uint32_t step = 1; step <= node->num_ins; step++) {
@@ -135,7 +135,7 @@ static uint32_t next_in_rotation(const weir__node *node)
     return node->num_ins;
 }
 
-static uint32_t next_by_weight(weir__node *node)
+static uint32_t next_by_weight(weir__core_node *node)
 {
     int64_t all_weights = 0;
     uint32_t due = node->num_ins;
@@ -154,7 +154,7 @@ static uint32_t next_by_weight(weir__node *node)
 }
 
 /* The first draw of an input that has not ended, or has not been found to have. */
-static uint32_t next_at_random(weir__node *node)
+static uint32_t next_at_random(weir__core_node *node)
 {
     for (;;) {
         uint64_t all_weights = 0;
@@ -172,7 +172,7 @@ static uint32_t next_at_random(weir__node *node)
     }
 }
 
-static weir__queue *choose_due(weir__node *node)
+static weir__queue *choose_due(weir__core_node *node)
 {
     bool is_random = node->merge_order == WEIR_MERGE_RANDOM;
     if (node->merge_order == WEIR_MERGE_ROUND_ROBIN) {
@@ -189,7 +189,7 @@ static weir__queue *choose_due(weir__node *node)
     return node->due < node->num_ins ? node->ins[node->due] : NULL;
 }
 
-bool weir__merge_is_over(weir__node *node)
+bool weir__merge_is_over(weir__core_node *node)
 {
     if (node->merge_end == WEIR_MERGE_END_LAST)
         return false;
@@ -201,7 +201,7 @@ bool weir__merge_is_over(weir__node *node)
     return is_over;
 }
 
-weir__queue *weir__merge_choose(weir__node *node)
+weir__queue *weir__merge_choose(weir__core_node *node)
 {
     if (node->cancelled || node->passing_epoch)
         return NULL;
@@ -217,7 +217,7 @@ weir__queue *weir__merge_choose(weir__node *node)
     return due && is_takable(due) ? due : NULL;
 }
 
-bool weir__merge_takes_directly(weir__node *node, const weir__queue *in)
+bool weir__merge_takes_directly(weir__core_node *node, const weir__queue *in)
 {
     if (restores_order(node))
         return false; /* another input may be first */
@@ -228,7 +228,7 @@ bool weir__merge_takes_directly(weir__node *node, const weir__queue *in)
     return !weir__merge_is_over(node) && (node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in);
 }
 
-void weir__merge_taken(weir__node *node, const weir__queue *in)
+void weir__merge_taken(weir__core_node *node, const weir__queue *in)
 {
     node->due = node->num_ins;
     for (uint32_t i = 0; node->num_ins > 1 && i < node->num_ins; i++)
@@ -236,7 +236,7 @@ void weir__merge_taken(weir__node *node, const weir__queue *in)
             node->last_taken = i;
 }
 
-void weir__merge_new_epoch(weir__node *node)
+void weir__merge_new_epoch(weir__core_node *node)
 {
     node->due = node->last_taken = node->num_ins;
     if (!node->credits)

@@ -1,6 +1,6 @@
 #include "engine/core/slots.h"
 
-void weir__list_append(weir__slot_list *list, weir__slot *slot)
+void weir__list_append(weir__slot_list *list, weir__core_slot *slot)
 {
     slot->next = NULL;
     if (list->last)
@@ -10,9 +10,9 @@ void weir__list_append(weir__slot_list *list, weir__slot *slot)
     list->last = slot;
 }
 
-weir__slot *weir__list_take_first(weir__slot_list *list)
+weir__core_slot *weir__list_take_first(weir__slot_list *list)
 {
-    weir__slot *first = list->first;
+    weir__core_slot *first = list->first;
     list->first = first->next;
     if (!list->first)
         list->last = NULL;
@@ -20,7 +20,7 @@ weir__slot *weir__list_take_first(weir__slot_list *list)
 }
 
 /* A running slot is busy from the moment its thread began the step; until then it waited for the thread. */
-static void count_time(weir__slot *slot, int64_t until_ns)
+static void count_time(weir__core_slot *slot, int64_t until_ns)
 {
     int64_t *time_ns = slot->node->time_ns;
     time_ns[weir__slot_time(slot)] += until_ns - slot->since_ns;
@@ -32,14 +32,14 @@ static void count_time(weir__slot *slot, int64_t until_ns)
 
 /* When the slot enters its next state: now, but a step has ended before its thread, which may have had to wait for a CPU
    or for the driver, could say so. What was counted in an earlier lap remains there. */
-static int64_t entry_ns(const weir__slot *slot)
+static int64_t entry_ns(const weir__core_slot *slot)
 {
     if (slot->state != SLOT_RUNNING)
         return slot->node->graph->now_ns;
     return slot->end_ns > slot->since_ns ? slot->end_ns : slot->since_ns;
 }
 
-void weir__slot_enter(weir__slot *slot, slot_state state)
+void weir__slot_enter(weir__core_slot *slot, slot_state state)
 {
     int64_t at_ns = entry_ns(slot);
     if (!slot->is_lifecycle && slot->node->graph->measures)
@@ -50,7 +50,7 @@ void weir__slot_enter(weir__slot *slot, slot_state state)
     slot->state = state;
 }
 
-static void settle_idle(weir__slot *slot)
+static void settle_idle(weir__core_slot *slot)
 {
     int64_t now_ns = slot->node->graph->now_ns;
     if (slot->node->graph->measures)
@@ -58,36 +58,36 @@ static void settle_idle(weir__slot *slot)
     slot->since_ns = now_ns;
 }
 
-void weir__node_enter_epoch(weir__node *node, epoch_place place, weir__slot *taken)
+void weir__node_enter_epoch(weir__core_node *node, epoch_place place, weir__core_slot *taken)
 {
-    for (weir__slot *slot = node->idle; slot; slot = slot->next)
+    for (weir__core_slot *slot = node->idle; slot; slot = slot->next)
         settle_idle(slot);
     if (taken && taken->state == SLOT_IDLE)
         settle_idle(taken);
     node->place = place;
 }
 
-void weir__slots_end_idle(weir__node *node)
+void weir__slots_end_idle(weir__core_node *node)
 {
-    for (weir__slot *slot = node->idle; slot; slot = slot->next) {
+    for (weir__core_slot *slot = node->idle; slot; slot = slot->next) {
         settle_idle(slot);
         if (node->graph->recorder)
             node->graph->recorder->state(slot, (slot_state)TIME_ENDED, node->graph->now_ns);
     }
 }
 
-void weir__slot_enter_idle(weir__slot *slot)
+void weir__slot_enter_idle(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     weir__slot_enter(slot, SLOT_IDLE);
     slot->next = node->idle;
     node->idle = slot;
     node->num_idle++;
 }
 
-weir__slot *weir__slot_take_idle(weir__node *node)
+weir__core_slot *weir__slot_take_idle(weir__core_node *node)
 {
-    weir__slot *slot = node->idle;
+    weir__core_slot *slot = node->idle;
     node->idle = slot->next;
     node->num_idle--;
     return slot;
@@ -95,34 +95,34 @@ weir__slot *weir__slot_take_idle(weir__node *node)
 
 /* A stage starts no task before its start hooks have run; the lifecycle slot, which runs them, and the slots of a
    cancelled stage do not wait for this. */
-static bool may_run(const weir__node *node, const weir__slot *slot)
+static bool may_run(const weir__core_node *node, const weir__core_slot *slot)
 {
     return slot->is_lifecycle || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
 }
 
-static void append_ready_node(weir__node *node)
+static void append_ready_node(weir__core_node *node)
 {
-    weir__crew *crew = node->crew;
-    weir__node_list *list = &crew->ranks[node->rank];
+    weir__core_pool *pool = node->pool;
+    weir__node_list *list = &pool->ranks[node->rank];
     node->next_ready = NULL;
     *(list->last ? &list->last->next_ready : &list->first) = node;
     list->last = node;
-    crew->ready_ranks[node->rank / 64] |= UINT64_C(1) << (node->rank % 64);
+    pool->ready_ranks[node->rank / 64] |= UINT64_C(1) << (node->rank % 64);
 }
 
-static void append_ready(weir__node *node, weir__slot *slot)
+static void append_ready(weir__core_node *node, weir__core_slot *slot)
 {
     if (!node->ready.first)
         append_ready_node(node);
     weir__list_append(&node->ready, slot);
     slot->is_short_step = !slot->is_lifecycle && node->typical_ns < WEIR__SHORT_STEP_NS;
-    node->crew->num_ready_slow += !slot->is_short_step;
-    node->crew->num_ready++;
+    node->pool->num_ready_slow += !slot->is_short_step;
+    node->pool->num_ready++;
 }
 
-void weir__slot_make_ready(weir__slot *slot)
+void weir__slot_make_ready(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     weir__slot_enter(slot, SLOT_READY);
     if (may_run(node, slot))
         append_ready(node, slot);
@@ -130,25 +130,25 @@ void weir__slot_make_ready(weir__slot *slot)
         weir__list_append(&node->gated, slot);
 }
 
-void weir__slots_open_gate(weir__node *node)
+void weir__slots_open_gate(weir__core_node *node)
 {
     while (node->gated.first)
         append_ready(node, weir__list_take_first(&node->gated));
 }
 
-static uint32_t nearest_ready_rank(const weir__crew *crew)
+static uint32_t nearest_ready_rank(const weir__core_pool *pool)
 {
     uint32_t word = 0;
-    while (!crew->ready_ranks[word])
+    while (!pool->ready_ranks[word])
         word++;
-    return word * 64 + (uint32_t)__builtin_ctzll(crew->ready_ranks[word]);
+    return word * 64 + (uint32_t)__builtin_ctzll(pool->ready_ranks[word]);
 }
 
 /* A node whose burst took the turns of others gives as many up to them. If it is alone, nobody is kept waiting. */
-static weir__node *find_next_turn(weir__node_list *list)
+static weir__core_node *find_next_turn(weir__node_list *list)
 {
     while (list->first != list->last && list->first->num_turns_ahead) {
-        weir__node *node = list->first;
+        weir__core_node *node = list->first;
         node->num_turns_ahead--;
         list->first = node->next_ready;
         node->next_ready = NULL;
@@ -160,26 +160,26 @@ static weir__node *find_next_turn(weir__node_list *list)
 }
 
 /* The node whose turn it is; if it has more ready slots, its next turn is after those of the others. */
-static weir__slot *take_ready(weir__crew *crew)
+static weir__core_slot *take_ready(weir__core_pool *pool)
 {
-    uint32_t rank = nearest_ready_rank(crew);
-    weir__node_list *list = &crew->ranks[rank];
-    weir__node *node = find_next_turn(list);
-    weir__slot *slot = weir__list_take_first(&node->ready);
+    uint32_t rank = nearest_ready_rank(pool);
+    weir__node_list *list = &pool->ranks[rank];
+    weir__core_node *node = find_next_turn(list);
+    weir__core_slot *slot = weir__list_take_first(&node->ready);
     list->first = node->next_ready;
     if (!list->first) {
         list->last = NULL;
-        crew->ready_ranks[rank / 64] &= ~(UINT64_C(1) << (rank % 64));
+        pool->ready_ranks[rank / 64] &= ~(UINT64_C(1) << (rank % 64));
     }
     if (node->ready.first)
         append_ready_node(node);
-    crew->num_ready_slow -= !slot->is_short_step;
-    crew->num_ready--;
+    pool->num_ready_slow -= !slot->is_short_step;
+    pool->num_ready--;
     return slot;
 }
 
 /* The item of a source is numbered by source and epoch, independent of the other sources. */
-static void number_item(weir__slot *slot)
+static void number_item(weir__core_slot *slot)
 {
     slot->in.source = slot->node->source_index;
     slot->in.epoch = slot->node->epochs_ended;
@@ -187,7 +187,7 @@ static void number_item(weir__slot *slot)
     slot->trace_item = weir_trace_item(slot->in.source, slot->in.epoch, slot->in.seq);
 }
 
-static void begin_slot_task(weir__slot *slot)
+static void begin_slot_task(weir__core_slot *slot)
 {
     slot->begun = true;
     slot->run_ns = 0;
@@ -197,16 +197,16 @@ static void begin_slot_task(weir__slot *slot)
         number_item(slot);
 }
 
-weir__slot *weir__crew_pick(weir__crew *crew)
+weir__core_slot *weir__core_pool_pick(weir__core_pool *pool)
 {
-    if (crew->num_ready == 0)
+    if (pool->num_ready == 0)
         return NULL;
 
-    weir__slot *slot = take_ready(crew);
-    const weir__node *node = slot->node;
+    weir__core_slot *slot = take_ready(pool);
+    const weir__core_node *node = slot->node;
     weir__slot_enter(slot, SLOT_RUNNING);
-    crew->num_running_short += slot->is_short_step;
-    crew->picked_ns = crew->graph->now_ns;
+    pool->num_running_short += slot->is_short_step;
+    pool->picked_ns = pool->graph->now_ns;
     slot->finishing = slot->completed;
     slot->abandoned = node->cancelled && node->state != NODE_ENDING;
     slot->starts_task = !slot->begun && !slot->abandoned && !slot->is_lifecycle;
@@ -215,22 +215,22 @@ weir__slot *weir__crew_pick(weir__crew *crew)
     return slot;
 }
 
-static bool is_short(const weir__node *node)
+static bool is_short(const weir__core_node *node)
 {
     return node->typical_ns < WEIR__SHORT_STEP_NS;
 }
 
-/* Nobody can do with its results what is worth more than a few short steps; and they do not fill several idle slots,
-   each with a worker state, which one thread would use in turn. */
-static bool results_may_wait(const weir__node *node)
+/* Its results may wait for a few short steps: whoever takes them would not use them for longer work meanwhile. They must not fill
+   several idle slots either, each with a worker state, which one thread would use in turn. */
+static bool results_may_wait(const weir__core_node *node)
 {
-    const weir__node *after = node->outs[0].consumer;
+    const weir__core_node *after = node->outs[0].consumer;
     if (!after->has_tasks)
         return after->outs[0].consumer == NULL; /* the sink */
     return !after->idle || (is_short(after) && after->num_slots == 1);
 }
 
-static uint32_t num_inputs_ahead(const weir__slot *slot, uint32_t most)
+static uint32_t num_inputs_ahead(const weir__core_slot *slot, uint32_t most)
 {
     const weir__queue *in = slot->node->ins[0];
     uint32_t num = 0;
@@ -243,9 +243,9 @@ static uint32_t num_inputs_ahead(const weir__slot *slot, uint32_t most)
 }
 
 /* The last step of a burst puts its result like any other step. */
-weir__plan weir__slot_plan_ahead(const weir__slot *slot, uint32_t most)
+weir__plan weir__slot_plan_ahead(const weir__core_slot *slot, uint32_t most)
 {
-    const weir__node *node = slot->node;
+    const weir__core_node *node = slot->node;
     const weir__queue *out = node->outs;
     if (!node->may_run_ahead || !slot->starts_task || slot->num_replaced || node->graph->recorder ||
         node->num_slots != 1 || node->num_wanted != 1 || !is_short(node) || out->depth + 1 >= out->capacity ||

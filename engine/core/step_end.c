@@ -3,7 +3,7 @@
 #include "engine/core/queue.h"
 #include "engine/core/slots.h"
 
-static void count_success(weir__node *node, int64_t run_ns)
+static void count_success(weir__core_node *node, int64_t run_ns)
 {
     node->total_tasks++;
     if (!node->graph->measures)
@@ -18,7 +18,7 @@ static void count_success(weir__node *node, int64_t run_ns)
 }
 
 /* The task of the slot, or its flush, is over: it has no input any more. */
-static void task_over(weir__slot *slot)
+static void task_over(weir__core_slot *slot)
 {
     if (slot->flushing) {
         slot->needs_flush = false;
@@ -34,9 +34,9 @@ static void task_over(weir__slot *slot)
 }
 
 /* The slot takes its next input. */
-static void end_task(weir__slot *slot)
+static void end_task(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     task_over(slot);
     weir__slot_next_input(slot);
     if (node->ordered_join)
@@ -44,7 +44,7 @@ static void end_task(weir__slot *slot)
 }
 
 /* The inputs that the worker had kept did not become part of a result; they are added to this count. */
-static void count_kept_as(weir__slot *slot, uint64_t *count)
+static void count_kept_as(weir__core_slot *slot, uint64_t *count)
 {
     slot->node->account.merged -= slot->num_kept;
     *count += slot->num_kept;
@@ -56,19 +56,19 @@ static void count_kept_as(weir__slot *slot, uint64_t *count)
 enum { RATE_TASKS = 100 /* the rate is not checked before */ };
 
 /* What an earlier run left over may be what it could not do: it is no sample. */
-static uint64_t failures_left_over(const weir__node *node)
+static uint64_t failures_left_over(const weir__core_node *node)
 {
     uint64_t num_left_over = node->graph->num_left_over;
     return node->total_failures < num_left_over ? node->total_failures : num_left_over;
 }
 
-static bool is_rate_above(const weir__node *node, const weir_max_failures *max)
+static bool is_rate_above(const weir__core_node *node, const weir_max_failures *max)
 {
     uint64_t left_over = failures_left_over(node), num_tasks = node->total_tasks - left_over;
     return num_tasks >= RATE_TASKS && (node->total_failures - left_over) * max->den > num_tasks * max->num;
 }
 
-static bool too_many_failures(const weir__node *node)
+static bool too_many_failures(const weir__core_node *node)
 {
     const weir_max_failures *max = &node->max_failures;
     switch (max->kind) {
@@ -79,15 +79,15 @@ static bool too_many_failures(const weir__node *node)
 }
 
 /* The first tasks may have failed before the rate was checked, and none since. */
-static void check_first_tasks(weir__node *node)
+static void check_first_tasks(weir__core_node *node)
 {
     if (node->total_tasks - failures_left_over(node) == RATE_TASKS && !node->cancelled && too_many_failures(node))
         weir__graph_fail(node, NULL, WEIR__FAILURE_FIRST);
 }
 
-static void count_failure(weir__slot *slot)
+static void count_failure(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     node->lap.num_tasks++;
     node->total_tasks++;
     node->lap.num_failures++;
@@ -105,7 +105,7 @@ static void count_failure(weir__slot *slot)
         weir__graph_fail(node, slot, WEIR__FAILURE_PLACE);
 }
 
-static void step_failed(weir__slot *slot)
+static void step_failed(weir__core_slot *slot)
 {
     count_failure(slot);
     if (slot->place == WEIR__PLACE_FILLED)
@@ -117,7 +117,7 @@ static void step_failed(weir__slot *slot)
 /* ---- the other results -------------------------------------------------------------------------------------- */
 
 /* The task is over, and its items are lost. */
-static void drop_task(weir__slot *slot)
+static void drop_task(weir__core_slot *slot)
 {
     slot->node->account.dropped += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
     slot->has_out = false;
@@ -128,7 +128,7 @@ static void drop_task(weir__slot *slot)
 }
 
 /* When the oldest of the source's items that the result was made of came into being. */
-static int64_t find_made_ns(const weir__slot *slot)
+static int64_t find_made_ns(const weir__core_slot *slot)
 {
     if (slot->node->num_ins == 0)
         return slot->end_ns;
@@ -137,9 +137,9 @@ static int64_t find_made_ns(const weir__slot *slot)
     return slot->num_kept && slot->kept_ns < slot->in.made_ns ? slot->kept_ns : slot->in.made_ns;
 }
 
-static void made_result(weir__slot *slot)
+static void made_result(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     bool last = slot->status == WEIR_OK;
     if (node->graph->recorder)
         node->graph->recorder->result(slot);
@@ -165,9 +165,9 @@ static void made_result(weir__slot *slot)
         weir__result_offer(slot);
 }
 
-static void made_nothing(weir__slot *slot)
+static void made_nothing(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     if (node->num_ins == 0)
         node->next_seq = slot->in.seq; /* it may have passed over an item that is done */
     if (slot->flushing) {
@@ -181,7 +181,7 @@ static void made_nothing(weir__slot *slot)
 }
 
 /* One of several results, which was done in an earlier run. */
-static void passed_over_result(weir__slot *slot)
+static void passed_over_result(weir__core_slot *slot)
 {
     slot->node->account.created++;
     slot->node->account.skipped++;
@@ -190,7 +190,7 @@ static void passed_over_result(weir__slot *slot)
     weir__slot_make_ready(slot);
 }
 
-static void kept_input(weir__slot *slot)
+static void kept_input(weir__core_slot *slot)
 {
     count_success(slot->node, slot->run_ns);
     if (slot->node->cancelled) {
@@ -203,7 +203,7 @@ static void kept_input(weir__slot *slot)
     end_task(slot);
 }
 
-static void became_pending(weir__slot *slot)
+static void became_pending(weir__core_slot *slot)
 {
     weir__slot_enter(slot, SLOT_PENDING);
     slot->run_returned = true;
@@ -213,9 +213,9 @@ static void became_pending(weir__slot *slot)
         weir__slot_want_cancel(slot);
 }
 
-static void epoch_ended(weir__slot *slot)
+static void epoch_ended(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     node->epochs_ended++;
     node->next_seq = 0;
     node->exhausted = node->epochs && node->epochs != WEIR_ENDLESS && node->epochs_ended >= node->epochs;
@@ -226,14 +226,14 @@ static void epoch_ended(weir__slot *slot)
         weir__result_offer(slot);
 }
 
-static void learn_step_time(weir__node *node, int64_t step_ns)
+static void learn_step_time(weir__core_node *node, int64_t step_ns)
 {
     int64_t change_ns = step_ns - node->typical_ns;
     node->typical_ns += (change_ns < 8 * node->typical_ns ? change_ns : 8 * node->typical_ns) / 8;
 }
 
 /* The item of a source: it may have passed over some. */
-static void count_task(weir__slot *slot, bool dropped)
+static void count_task(weir__core_slot *slot, bool dropped)
 {
     const weir__recorder *recorder = slot->node->graph->recorder;
     if (!recorder)
@@ -243,9 +243,9 @@ static void count_task(weir__slot *slot, bool dropped)
     recorder->task(slot, dropped);
 }
 
-static void task_step_ended(weir__slot *slot)
+static void task_step_ended(weir__core_slot *slot)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     slot->run_ns += slot->step_run_ns;
     learn_step_time(node, slot->end_ns - slot->begin_ns);
 
@@ -279,9 +279,9 @@ static void task_step_ended(weir__slot *slot)
 /* ---- steps that have passed --------------------------------------------------------------------------------------- */
 
 /* The slot was busy from the beginning of the step, and stays so. */
-static void pass_time_of(weir__slot *slot, const weir__passed_step *step)
+static void pass_time_of(weir__core_slot *slot, const weir__passed_step *step)
 {
-    weir__node *node = slot->node;
+    weir__core_node *node = slot->node;
     int64_t end_ns = step->end_ns > slot->since_ns ? step->end_ns : slot->since_ns;
     int64_t begin_ns = step->begin_ns > slot->since_ns ? step->begin_ns : slot->since_ns;
     weir__graph_move_time(node->graph, end_ns);
@@ -290,7 +290,7 @@ static void pass_time_of(weir__slot *slot, const weir__passed_step *step)
     slot->since_ns = slot->entered_ns = end_ns;
 }
 
-void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32_t num_steps)
+void weir__steps_passed(weir__core_slot *slot, const weir__passed_step *steps, uint32_t num_steps)
 {
     for (uint32_t i = 0; i < num_steps; i++) {
         pass_time_of(slot, &steps[i]);
@@ -300,14 +300,14 @@ void weir__steps_passed(weir__slot *slot, const weir__passed_step *steps, uint32
     }
     if (num_steps)
         weir__passes_count(slot, num_steps);
-    const weir__node *node = slot->node;
-    if (node->crew->ranks[node->rank].first)
+    const weir__core_node *node = slot->node;
+    if (node->pool->ranks[node->rank].first)
         slot->node->num_turns_ahead += num_steps;
 }
 
-static void lifecycle_ended(weir__slot *lifecycle)
+static void lifecycle_ended(weir__core_slot *lifecycle)
 {
-    weir__node *node = lifecycle->node;
+    weir__core_node *node = lifecycle->node;
     bool starting = node->state == NODE_STARTING;
     weir__slot_enter(lifecycle, SLOT_IDLE);
     if (starting)
@@ -322,9 +322,9 @@ static void lifecycle_ended(weir__slot *lifecycle)
     }
 }
 
-void weir__step_ended(weir__slot *slot)
+void weir__step_ended(weir__core_slot *slot)
 {
-    slot->node->crew->num_running_short -= slot->is_short_step;
+    slot->node->pool->num_running_short -= slot->is_short_step;
     if (slot->is_lifecycle)
         lifecycle_ended(slot);
     else
@@ -333,7 +333,7 @@ void weir__step_ended(weir__slot *slot)
 
 /* ---- pending tasks ---------------------------------------------------------------------------------------------- */
 
-void weir__task_completed(weir__slot *slot)
+void weir__task_completed(weir__core_slot *slot)
 {
     slot->completed = true;
     if (!slot->run_returned || slot->cancelling)
@@ -342,7 +342,7 @@ void weir__task_completed(weir__slot *slot)
     weir__slot_make_ready(slot);
 }
 
-void weir__task_overdue(weir__slot *slot)
+void weir__task_overdue(weir__core_slot *slot)
 {
     slot->overdue = true;
     if (slot->state == SLOT_PENDING)
@@ -350,16 +350,16 @@ void weir__task_overdue(weir__slot *slot)
 }
 
 /* The task may have been completed since it was queued, and its slot may already have another task. */
-static bool is_to_be_cancelled(const weir__slot *slot)
+static bool is_to_be_cancelled(const weir__core_slot *slot)
 {
     bool unwanted = slot->node->cancelled || slot->overdue;
     return slot->state == SLOT_PENDING && unwanted && !slot->cancel_called;
 }
 
-weir__slot *weir__cancel_take(weir__graph *graph)
+weir__core_slot *weir__cancel_take(weir__graph *graph)
 {
     while (graph->to_cancel) {
-        weir__slot *slot = graph->to_cancel;
+        weir__core_slot *slot = graph->to_cancel;
         graph->to_cancel = slot->next_to_cancel;
         if (!graph->to_cancel)
             graph->to_cancel_end = &graph->to_cancel;
@@ -372,7 +372,7 @@ weir__slot *weir__cancel_take(weir__graph *graph)
     return NULL;
 }
 
-void weir__cancel_returned(weir__slot *slot)
+void weir__cancel_returned(weir__core_slot *slot)
 {
     slot->cancelling = false;
     if (slot->completed)

@@ -4,7 +4,7 @@
 
 #include "common/unix_clock.h"
 
-size_t weir__failure_text_bytes(const weir_slot *slot)
+size_t weir__failure_text_bytes(const weir_task *slot)
 {
     return strlen(slot_label(slot)) + strlen(slot->error.message) +
            strlen(weir_item_identity(&slot->core.in).address) + 3;
@@ -19,7 +19,7 @@ static const char *append_text(char **texts, const char *text)
     return added;
 }
 
-void weir__failure_fill(weir_failure *failure, char *texts, const weir_slot *slot)
+void weir__failure_fill(weir_failure *failure, char *texts, const weir_task *slot)
 {
     const weir_identity identity = weir_item_identity(&slot->core.in);
     *failure = (weir_failure){

@@ -24,7 +24,7 @@ struct weir__kept_failures {
     uint64_t num_lost; /* since the last one was taken */
 };
 
-void weir__cause_release(weir_slot *slot)
+void weir__cause_release(weir_task *slot)
 {
     void *cause = slot->cause;
     void (*release)(void *) = slot->release_cause;
@@ -77,7 +77,7 @@ void weir__kept_failures_free(weir__kept_failures *kept)
 }
 
 /* The cause of the slot now belongs to it. NULL = out of memory. */
-static kept_failure *make_kept(weir_slot *slot)
+static kept_failure *make_kept(weir_task *slot)
 {
     kept_failure *made = calloc(1, sizeof *made + weir__failure_text_bytes(slot));
     if (!made)
@@ -92,7 +92,7 @@ static kept_failure *make_kept(weir_slot *slot)
     return made;
 }
 
-void weir__kept_failures_add(weir__kept_failures *kept, weir_slot *slot)
+void weir__kept_failures_add(weir__kept_failures *kept, weir_task *slot)
 {
     if (!kept)
         return;

@@ -24,12 +24,12 @@ void weir__kept_failures_free(weir__kept_failures *kept);
 
 /* The failure of the slot's task, whose cause now belongs to it. Without memory it is counted as lost, and its cause released. kept:
    NULL = nothing is kept. On the thread that runs the task. */
-void weir__kept_failures_add(weir__kept_failures *kept, weir_slot *slot);
+void weir__kept_failures_add(weir__kept_failures *kept, weir_task *slot);
 
 /* The oldest one, with the number of those lost before it. NULL = none waits. Any thread. */
 weir_kept_failure *weir__kept_failures_take(weir__kept_failures *kept);
 
 /* The task has ended, or has another cause. On the thread that runs it. */
-void weir__cause_release(weir_slot *slot);
+void weir__cause_release(weir_task *slot);
 
 #endif

@@ -35,7 +35,8 @@ static void find_new_threads(weir__kernel_readings *own, weir_pipeline *pipeline
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         for (uint32_t *known = &own->num_known[i];
              *known < pipeline->pools[i]->num_made && own->num_threads < num_threads; ++*known)
-            readings[own->num_threads++] = (weir__thread_reading){ .worker = pipeline->pools[i]->workers[*known] };
+            readings[own->num_threads++] =
+                (weir__thread_reading){ .pool_thread = pipeline->pools[i]->threads[*known] };
     weir__engine_unlock(pipeline);
 }
 
@@ -45,7 +46,7 @@ static void add_child_delays(const weir__kernel_readings *own, weir_pipeline *pi
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
         uint32_t thread = 0;
-        while (thread < own->num_threads && own->threads[thread].worker->pool != node->pool)
+        while (thread < own->num_threads && own->threads[thread].pool_thread->pool != node->pool)
             thread++;
         if (thread < own->num_threads)
             weir__add_known(&own->threads[thread].counted.run_delay_ns,
@@ -58,8 +59,8 @@ static void read_threads(weir__kernel_readings *own)
     for (uint32_t i = 0; i < own->num_threads; i++) {
         weir__thread_reading *reading = &own->threads[i];
         const weir_thread_kernel_stats before = reading->now, *now = &reading->now;
-        int tid = atomic_load(&reading->worker->tid);
-        reading->cpu_ns = weir__thread_cpu_read_ns(reading->worker);
+        int tid = atomic_load(&reading->pool_thread->tid);
+        reading->cpu_ns = weir__thread_cpu_read_ns(reading->pool_thread);
         if (tid)
             weir__kernel_stats_of_thread(tid, &reading->now);
         weir__metrics_subtract(weir_subject_metrics(WEIR_SUBJECT_POOL), &now->counted, &before.counted,
@@ -110,8 +111,8 @@ void weir__kernel_readings_add_share(const weir__kernel_readings *own, weir__lap
     for (uint32_t i = 0; i < own->num_threads; i++) {
         const weir__thread_reading *reading = &own->threads[i];
         weir__metrics_add_share(weir_subject_metrics(WEIR_SUBJECT_POOL),
-                                &lap->figures.metrics[reading->worker->pool->subject], &reading->counted, begin_ns,
-                                end_ns, whole_ns);
+                                &lap->figures.metrics[reading->pool_thread->pool->subject], &reading->counted,
+                                begin_ns, end_ns, whole_ns);
     }
 }
 
@@ -140,7 +141,7 @@ void weir__kernel_readings_read(weir__kernel_readings *own, weir_pipeline *pipel
 void weir__kernel_readings_settle_locked(const weir__kernel_readings *own)
 {
     for (uint32_t i = 0; i < own->num_threads; i++)
-        weir__thread_cpu_settle_locked(own->threads[i].worker, own->threads[i].cpu_ns);
+        weir__thread_cpu_settle_locked(own->threads[i].pool_thread, own->threads[i].cpu_ns);
 }
 
 int weir__kernel_readings_init(weir__kernel_readings *own, weir_pipeline *pipeline)

@@ -12,7 +12,7 @@
 
 /* Of one thread. */
 typedef struct weir__thread_reading {
-    weir_worker *worker;
+    weir_pool_thread *pool_thread;
     int64_t cpu_ns;
     weir_thread_kernel_stats now;
     weir_pool_metrics counted; /* since the reading before */

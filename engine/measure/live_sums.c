@@ -7,23 +7,23 @@
 void weir__pool_settle_locked(weir_pool *pool)
 {
     int64_t now_ns = pool->pipeline->core.now_ns;
-    uint32_t num_threads = atomic_load(&pool->num_workers) + pool->num_leaving;
+    uint32_t num_threads = atomic_load(&pool->num_wanted) + pool->num_leaving;
     pool->lap.idle_ns += num_threads * (now_ns - pool->threads_since_ns);
     pool->threads_since_ns = now_ns;
 }
 
-/* Until when the worker's slot has waited for its thread (see count_time() in slots.c). If it still waits, its step will not
+/* Until when the pool_thread's slot has waited for its thread (see count_time() in slots.c). If it still waits, its step will not
    begin before now. */
-static int64_t waited_until_ns(weir_worker *worker, int64_t now_ns)
+static int64_t waited_until_ns(weir_pool_thread *pool_thread, int64_t now_ns)
 {
-    int64_t told_ns = atomic_load_explicit(&worker->told_began_ns, memory_order_relaxed);
-    while (told_ns <= 0 && !atomic_compare_exchange_weak_explicit(&worker->told_began_ns, &told_ns, -now_ns,
+    int64_t told_ns = atomic_load_explicit(&pool_thread->told_began_ns, memory_order_relaxed);
+    while (told_ns <= 0 && !atomic_compare_exchange_weak_explicit(&pool_thread->told_began_ns, &told_ns, -now_ns,
                                                                   memory_order_relaxed, memory_order_relaxed))
         continue;
     return told_ns > 0 && told_ns < now_ns ? told_ns : now_ns;
 }
 
-static void close_span_locked(weir_node *node, weir_slot *slot, int64_t now_ns)
+static void close_span_locked(weir_node *node, weir_task *slot, int64_t now_ns)
 {
     int64_t since_ns = slot->core.since_ns;
     if (slot->core.state == SLOT_RUNNING) {
@@ -50,12 +50,13 @@ static void close_spans_locked(weir_pipeline *pipeline)
         weir_pool *pool = pipeline->pools[i];
         weir__pool_settle_locked(pool);
         for (uint32_t j = 0; j < pool->num_made; j++) {
-            weir_worker *worker = pool->workers[j];
-            if (!worker->running)
+            weir_pool_thread *pool_thread = pool->threads[j];
+            if (!pool_thread->running)
                 continue;
-            int64_t until_ns = waited_until_ns(worker, now_ns);
-            pool->lap.busy_ns += now_ns - (until_ns > worker->busy_since_ns ? until_ns : worker->busy_since_ns);
-            worker->busy_since_ns = now_ns;
+            int64_t until_ns = waited_until_ns(pool_thread, now_ns);
+            pool->lap.busy_ns +=
+                now_ns - (until_ns > pool_thread->busy_since_ns ? until_ns : pool_thread->busy_since_ns);
+            pool_thread->busy_since_ns = now_ns;
         }
     }
 }
@@ -67,7 +68,7 @@ static uint64_t take_work_locked(weir_node *node)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < node->core.num_made; i++) {
-        weir_slot *slot = weir__slot_at(node, i);
+        weir_task *slot = weir__slot_at(node, i);
         uint64_t num_work = atomic_load_explicit(&slot->num_work, memory_order_relaxed);
         sum += num_work - slot->told_work;
         slot->told_work = num_work;

@@ -219,7 +219,7 @@ static void deliver_start(const weir_pipeline *pipeline)
             };
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        info.threads += pipeline->pools[i]->num_workers;
+        info.threads += pipeline->pools[i]->num_wanted;
     TELL(pipeline, run_start, &info);
 }
 

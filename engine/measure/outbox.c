@@ -77,7 +77,7 @@ static const char *copy_redacted(char **texts, const char *text)
     return added;
 }
 
-static weir_message *failure_message(const weir_slot *slot)
+static weir_message *failure_message(const weir_task *slot)
 {
     char *texts;
     weir_message *message = message_new(MESSAGE_FAILURE, weir__failure_text_bytes(slot), &texts);
@@ -136,7 +136,7 @@ void weir__outbox_add_start(weir_outbox *outbox)
     offer_message(outbox, start, false, &outbox->dropped_events);
 }
 
-void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot)
+void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_task *slot)
 {
     weir_outbox *outbox = &pipeline->reporting->outbox;
     if (pipeline->reporting->wants_failures)

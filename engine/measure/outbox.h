@@ -37,7 +37,7 @@ void weir__outbox_destroy(weir_outbox *outbox);
 void weir__outbox_add_start(weir_outbox *outbox);
 
 /* Adds the failure of the slot's task, unless no observer wants failures. */
-void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot);
+void weir__outbox_add_failure(weir_pipeline *pipeline, const weir_task *slot);
 
 /* WEIR_OK, also if no observer wants events or it was dropped; WEIR_ENOMEM. category and detail may be NULL. */
 int weir__outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);

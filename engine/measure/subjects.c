@@ -28,7 +28,7 @@ static void add_pool(weir__subjects *subjects, weir_pool *pool)
 {
     pool->subject = subjects->count;
     subjects->all[subjects->count++] = (weir__subject){
-        .subject = WEIR_SUBJECT_POOL, .name = pool->name, .kind = "pool", .threads = &pool->num_workers
+        .subject = WEIR_SUBJECT_POOL, .name = pool->name, .kind = "pool", .threads = &pool->num_wanted
     };
 }
 

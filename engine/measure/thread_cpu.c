@@ -39,106 +39,108 @@ static int64_t measure_reading_ns(void)
     return least_ns;
 }
 
-static void share_out(weir_worker *worker, int64_t used_ns)
+static void share_out(weir_pool_thread *pool_thread, int64_t used_ns)
 {
-    double share = (double)used_ns / (double)worker->window.run_ns;
-    for (uint32_t i = 0; i < worker->pool->pipeline->core.num_nodes; i++) {
-        worker->shared_ns[i] += (int64_t)((double)worker->run_ns[i] * share);
-        worker->run_ns[i] = 0;
+    double share = (double)used_ns / (double)pool_thread->window.run_ns;
+    for (uint32_t i = 0; i < pool_thread->pool->pipeline->core.num_nodes; i++) {
+        pool_thread->shared_ns[i] += (int64_t)((double)pool_thread->run_ns[i] * share);
+        pool_thread->run_ns[i] = 0;
     }
-    worker->has_shares = true;
+    pool_thread->has_shares = true;
 }
 
 /* Reads the clock and divides the CPU time used; the next window begins. */
-static void close_window(weir_worker *worker, int64_t now_ns)
+static void close_window(weir_pool_thread *pool_thread, int64_t now_ns)
 {
     int64_t cpu_ns = read_own_ns();
-    int64_t used_ns = cpu_ns - atomic_exchange_explicit(&worker->cpu_base_ns, cpu_ns, memory_order_relaxed);
-    used_ns -= worker->reading_ns;
-    worker->handoffs.num_unmeasured++;
-    if (worker->window.run_ns > 0)
-        share_out(worker, weir__cpu_window_tasks_ns(&worker->window, now_ns, used_ns, worker->handoffs.mean_ns));
-    else if (worker->window.num_handoffs > 0)
-        weir__handoff_sample_add(&worker->handoffs, used_ns);
-    weir__cpu_window_begin(&worker->window, now_ns);
+    int64_t used_ns = cpu_ns - atomic_exchange_explicit(&pool_thread->cpu_base_ns, cpu_ns, memory_order_relaxed);
+    used_ns -= pool_thread->reading_ns;
+    pool_thread->handoffs.num_unmeasured++;
+    if (pool_thread->window.run_ns > 0)
+        share_out(pool_thread,
+                  weir__cpu_window_tasks_ns(&pool_thread->window, now_ns, used_ns, pool_thread->handoffs.mean_ns));
+    else if (pool_thread->window.num_handoffs > 0)
+        weir__handoff_sample_add(&pool_thread->handoffs, used_ns);
+    weir__cpu_window_begin(&pool_thread->window, now_ns);
 }
 
-bool weir__thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
+bool weir__thread_cpu_step_begins(weir_pool_thread *pool_thread, const weir_task *slot)
 {
-    if (!slot->node->pipeline->core.measures || (worker->window_open && !worker->window_full && !slot->is_long_step))
+    if (!slot->node->pipeline->core.measures ||
+        (pool_thread->window_open && !pool_thread->window_full && !slot->is_long_step))
         return false;
-    if (worker->window_open) {
-        int64_t now_ns = step_clock_ns(&worker->clock);
-        weir__cpu_window_add_handoff(&worker->window, now_ns);
-        close_window(worker, now_ns);
+    if (pool_thread->window_open) {
+        int64_t now_ns = step_clock_ns(&pool_thread->clock);
+        weir__cpu_window_add_handoff(&pool_thread->window, now_ns);
+        close_window(pool_thread, now_ns);
     } else {
-        if (worker->reading_ns < 0)
-            worker->reading_ns = measure_reading_ns();
-        atomic_store_explicit(&worker->cpu_base_ns, read_own_ns(), memory_order_relaxed);
+        if (pool_thread->reading_ns < 0)
+            pool_thread->reading_ns = measure_reading_ns();
+        atomic_store_explicit(&pool_thread->cpu_base_ns, read_own_ns(), memory_order_relaxed);
     }
-    weir__cpu_window_begin(&worker->window, step_clock_ns(&worker->clock));
-    worker->window_open = true;
-    worker->window_full = false;
+    weir__cpu_window_begin(&pool_thread->window, step_clock_ns(&pool_thread->clock));
+    pool_thread->window_open = true;
+    pool_thread->window_full = false;
     return true;
 }
 
-void weir__thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
+void weir__thread_cpu_step_ended(weir_pool_thread *pool_thread, const weir_task *slot)
 {
-    if (!worker->window_open)
+    if (!pool_thread->window_open)
         return;
-    int64_t begin_ns = worker->began_ns, end_ns = slot->core.end_ns;
+    int64_t begin_ns = pool_thread->began_ns, end_ns = slot->core.end_ns;
     if (!slot->is_long_step) /* else the window began with the step */
-        weir__cpu_window_add_handoff(&worker->window, begin_ns);
-    weir__cpu_window_add_step(&worker->window, begin_ns, end_ns);
+        weir__cpu_window_add_handoff(&pool_thread->window, begin_ns);
+    weir__cpu_window_add_step(&pool_thread->window, begin_ns, end_ns);
     if (!slot->core.is_lifecycle && end_ns > begin_ns)
-        worker->run_ns[slot->node->core.index] += end_ns - begin_ns;
-    bool is_due = weir__handoff_sample_is_due(&worker->handoffs);
-    worker->window_full = is_due || end_ns - worker->window.start_ns >= WEIR_CPU_WINDOW_NS;
+        pool_thread->run_ns[slot->node->core.index] += end_ns - begin_ns;
+    bool is_due = weir__handoff_sample_is_due(&pool_thread->handoffs);
+    pool_thread->window_full = is_due || end_ns - pool_thread->window.start_ns >= WEIR_CPU_WINDOW_NS;
     if (slot->is_long_step || is_due)
-        close_window(worker, end_ns);
+        close_window(pool_thread, end_ns);
 }
 
-void weir__thread_cpu_sleeps(weir_worker *worker)
+void weir__thread_cpu_sleeps(weir_pool_thread *pool_thread)
 {
-    if (worker->window_open && (worker->window.run_ns > 0 || worker->window_full)) {
-        int64_t now_ns = step_clock_ns(&worker->clock);
-        weir__cpu_window_add_handoff(&worker->window, now_ns);
-        close_window(worker, now_ns);
+    if (pool_thread->window_open && (pool_thread->window.run_ns > 0 || pool_thread->window_full)) {
+        int64_t now_ns = step_clock_ns(&pool_thread->clock);
+        weir__cpu_window_add_handoff(&pool_thread->window, now_ns);
+        close_window(pool_thread, now_ns);
     }
-    worker->window_open = false;
+    pool_thread->window_open = false;
 }
 
-void weir__thread_cpu_add_locked(weir_worker *worker)
+void weir__thread_cpu_add_locked(weir_pool_thread *pool_thread)
 {
-    worker->long_node = NULL;
-    if (!worker->has_shares)
+    pool_thread->long_node = NULL;
+    if (!pool_thread->has_shares)
         return;
-    weir_pipeline *pipeline = worker->pool->pipeline;
+    weir_pipeline *pipeline = pool_thread->pool->pipeline;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
-        pipeline->nodes[i]->core.lap.cpu_ns += worker->shared_ns[i];
-        pipeline->nodes[i]->total_cpu_ns += worker->shared_ns[i];
-        worker->shared_ns[i] = 0;
+        pipeline->nodes[i]->core.lap.cpu_ns += pool_thread->shared_ns[i];
+        pipeline->nodes[i]->total_cpu_ns += pool_thread->shared_ns[i];
+        pool_thread->shared_ns[i] = 0;
     }
-    worker->has_shares = false;
+    pool_thread->has_shares = false;
 }
 
 /* ---- at laps, on the service thread -------------------------------------------------------------------------- */
 
-int64_t weir__thread_cpu_read_ns(const weir_worker *worker)
+int64_t weir__thread_cpu_read_ns(const weir_pool_thread *pool_thread)
 {
     clockid_t clock;
-    return pthread_getcpuclockid(worker->thread, &clock) == 0 ? weir__readings_get()->cpu_ns(clock) : -1;
+    return pthread_getcpuclockid(pool_thread->thread, &clock) == 0 ? weir__readings_get()->cpu_ns(clock) : -1;
 }
 
-void weir__thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns)
+void weir__thread_cpu_settle_locked(weir_pool_thread *pool_thread, int64_t cpu_ns)
 {
-    const weir_slot *slot = worker->running;
+    const weir_task *slot = pool_thread->running;
     bool is_long = slot && !slot->core.is_lifecycle &&
                    slot->node->pipeline->core.now_ns - slot->core.entered_ns >= WEIR_CPU_WINDOW_NS;
-    weir_node *node = is_long ? slot->node : slot ? NULL : worker->long_node;
+    weir_node *node = is_long ? slot->node : slot ? NULL : pool_thread->long_node;
     if (cpu_ns < 0 || !node || !node->pipeline->core.measures)
         return;
-    int64_t base_ns = atomic_load_explicit(&worker->cpu_base_ns, memory_order_relaxed);
-    if (cpu_ns > base_ns && atomic_compare_exchange_strong(&worker->cpu_base_ns, &base_ns, cpu_ns))
+    int64_t base_ns = atomic_load_explicit(&pool_thread->cpu_base_ns, memory_order_relaxed);
+    if (cpu_ns > base_ns && atomic_compare_exchange_strong(&pool_thread->cpu_base_ns, &base_ns, cpu_ns))
         node->core.lap.cpu_ns += cpu_ns - base_ns;
 }

@@ -7,15 +7,15 @@
 
 bool weir_thread_place_read(weir_thread_place *place)
 {
-    const weir_worker *worker = weir__worker_of_thread;
-    const weir_slot *slot = worker ? worker->running : NULL; /* only this thread changes it */
+    const weir_pool_thread *pool_thread = weir__own_pool_thread;
+    const weir_task *slot = pool_thread ? pool_thread->running : NULL; /* only this thread changes it */
     if (!place)
         return false;
     *place = (weir_thread_place){
         .lap_id = weir__span_is_paused() ? 0 : weir__span_lap_of_thread(weir__pipeline_of_thread),
-        .name = slot     ? slot->node->name
-                : worker ? worker->pool->name
-                         : NULL,
+        .name = slot          ? slot->node->name
+                : pool_thread ? pool_thread->pool->name
+                              : NULL,
     };
     return place->lap_id;
 }

@@ -14,8 +14,8 @@
 static const int64_t least_ns = 20 * WEIR_MILLISECOND, most_ns = WEIR_SECOND;
 
 typedef struct weir__looked_at {
-    weir_worker *worker;
-    const weir_slot *slot;
+    weir_pool_thread *pool_thread;
+    const weir_task *slot;
     int64_t began_ns; /* when the step began; others follow later */
     weir_wait wait;   /* WEIR_NUM_WAITS = it was awake */
 } weir__looked_at;
@@ -34,15 +34,15 @@ static bool make_room(weir__wait_looks *looks, weir_pipeline *pipeline)
     return true;
 }
 
-static bool runs_task_locked(const weir_worker *worker)
+static bool runs_task_locked(const weir_pool_thread *pool_thread)
 {
-    return worker->running && !worker->running->core.is_lifecycle;
+    return pool_thread->running && !pool_thread->running->core.is_lifecycle;
 }
 
 /* 0 or less: not yet. */
-static int64_t step_began_ns(const weir_worker *worker)
+static int64_t step_began_ns(const weir_pool_thread *pool_thread)
 {
-    return atomic_load_explicit(&worker->told_began_ns, memory_order_relaxed);
+    return atomic_load_explicit(&pool_thread->told_began_ns, memory_order_relaxed);
 }
 
 /* Returns how many threads run a task. */
@@ -51,10 +51,10 @@ static uint32_t find_running_locked(const weir__wait_looks *looks, const weir_pi
     uint32_t num = 0;
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         for (uint32_t j = 0; j < pipeline->pools[i]->num_made && num < looks->num_threads; j++) {
-            weir_worker *worker = pipeline->pools[i]->workers[j];
-            if (runs_task_locked(worker) && atomic_load(&worker->tid))
-                looks->threads[num++] =
-                    (weir__looked_at){ worker, worker->running, step_began_ns(worker), WEIR_NUM_WAITS };
+            weir_pool_thread *pool_thread = pipeline->pools[i]->threads[j];
+            if (runs_task_locked(pool_thread) && atomic_load(&pool_thread->tid))
+                looks->threads[num++] = (weir__looked_at){ pool_thread, pool_thread->running,
+                                                           step_began_ns(pool_thread), WEIR_NUM_WAITS };
         }
     return num;
 }
@@ -85,7 +85,8 @@ static bool look_at_threads(weir__wait_looks *looks, weir_pipeline *pipeline)
     uint32_t num = find_running_locked(looks, pipeline);
     weir__engine_unlock(pipeline);
     for (uint32_t i = 0; i < num && is_told; i++) {
-        is_told = weir__wait_call_read(atomic_load(&looks->threads[i].worker->tid), text, sizeof text) == WEIR_OK;
+        is_told =
+            weir__wait_call_read(atomic_load(&looks->threads[i].pool_thread->tid), text, sizeof text) == WEIR_OK;
         looks->threads[i].wait = is_told ? weir__wait_of_call(text) : WEIR_NUM_WAITS;
     }
     if (!is_told)
@@ -93,7 +94,7 @@ static bool look_at_threads(weir__wait_looks *looks, weir_pipeline *pipeline)
     weir__engine_lock(pipeline);
     for (uint32_t i = 0; i < num; i++) {
         const weir__looked_at *at = &looks->threads[i];
-        if (at->worker->running == at->slot && step_began_ns(at->worker) == at->began_ns)
+        if (at->pool_thread->running == at->slot && step_began_ns(at->pool_thread) == at->began_ns)
             count_look_locked(at);
     }
     weir__engine_unlock(pipeline);

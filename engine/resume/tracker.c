@@ -8,7 +8,7 @@
 #include "engine/resume/tracker_resume.h"
 
 /* The slot whose step this thread runs. */
-static _Thread_local weir_slot *step_slot;
+static _Thread_local weir_task *step_slot;
 
 /* ---- marks ---------------------------------------------------------------------------------------------------- */
 
@@ -195,7 +195,7 @@ int weir_item_done(weir_pipeline *pipeline, weir_item *item)
 
 static void marks_released(weir_item *item)
 {
-    weir_slot *slot = step_slot;
+    weir_task *slot = step_slot;
     weir_tracker *tracker = slot ? slot->node->pipeline->tracker : NULL;
     if (!tracker)
         return; /* the consumer's item, or one that was dropped */
@@ -238,7 +238,7 @@ static int remember_chunks(weir_tracker *tracker, tracked_source *source, uint32
     return WEIR_OK;
 }
 
-static int made_item(weir_tracker *tracker, weir_slot *slot)
+static int made_item(weir_tracker *tracker, weir_task *slot)
 {
     tracked_source *source = &tracker->sources[slot->node->core.source_index];
     tracked_mark root = { .refs = 1,
@@ -268,7 +268,7 @@ static int made_item(weir_tracker *tracker, weir_slot *slot)
 }
 
 /* Only an earlier run, of other items, can have done more than there are. */
-int weir__tracker_source_ended(weir_slot *slot, int status)
+int weir__tracker_source_ended(weir_task *slot, int status)
 {
     weir_tracker *tracker = slot->node->pipeline->tracker;
     uint64_t total = slot->core.in.seq;
@@ -291,7 +291,7 @@ int weir__tracker_source_ended(weir_slot *slot, int status)
 }
 
 /* An indexed source makes the next item that is not done. */
-static void seek_path(weir_tracker *tracker, weir_slot *slot)
+static void seek_path(weir_tracker *tracker, weir_task *slot)
 {
     uv_mutex_lock(&tracker->lock);
     const done_set *set =
@@ -303,7 +303,7 @@ static void seek_path(weir_tracker *tracker, weir_slot *slot)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------ */
 
-void weir__tracker_step_begins(weir_slot *slot)
+void weir__tracker_step_begins(weir_task *slot)
 {
     step_slot = slot;
     if (slot->node->core.num_ins == 0) {
@@ -315,7 +315,7 @@ void weir__tracker_step_begins(weir_slot *slot)
     }
 }
 
-static uint64_t path_of(const weir_slot *slot, uint64_t parent)
+static uint64_t path_of(const weir_task *slot, uint64_t parent)
 {
     uint64_t path = parent ^ ((uint64_t)slot->node->core.index << 32 | slot->core.num_chunks);
     path = (path ^ (path >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -360,7 +360,7 @@ static int add_blind_chunks(weir_tracker *tracker, uint32_t parents, uint32_t *l
 }
 
 /* Marks the result as a chunk of the task's input. WEIR_SKIP: it is done. */
-static int make_chunk(weir_tracker *tracker, weir_slot *slot)
+static int make_chunk(weir_tracker *tracker, weir_task *slot)
 {
     weir_batch *batch = batch_in(&slot->core.in);
     int status = add_blind_chunks(tracker, slot->carried_marks, &slot->core.out.marks);
@@ -375,7 +375,7 @@ static int make_chunk(weir_tracker *tracker, weir_slot *slot)
 }
 
 /* What the result got by weir_item_move(). */
-static uint32_t moved_marks(weir_tracker *tracker, weir_slot *slot)
+static uint32_t moved_marks(weir_tracker *tracker, weir_task *slot)
 {
     uint32_t moved = check_handle(tracker, slot->core.out.marks);
     slot->core.out.marks = 0;
@@ -386,7 +386,7 @@ static uint32_t moved_marks(weir_tracker *tracker, weir_slot *slot)
 }
 
 /* What the task still has when it ends. An operation without flush cannot keep its input. */
-static uint32_t own_marks(weir_tracker *tracker, weir_slot *slot)
+static uint32_t own_marks(weir_tracker *tracker, weir_task *slot)
 {
     bool has_in = slot->in_marks_back || !slot->node->op->flush;
     uint32_t own = join_lists(tracker, slot->released_marks, slot->carried_marks);
@@ -395,7 +395,7 @@ static uint32_t own_marks(weir_tracker *tracker, weir_slot *slot)
     return own;
 }
 
-static int made_one_of_several(weir_tracker *tracker, weir_slot *slot)
+static int made_one_of_several(weir_tracker *tracker, weir_task *slot)
 {
     uint32_t moved = moved_marks(tracker, slot);
     uint32_t released = slot->released_marks;
@@ -409,7 +409,7 @@ static int made_one_of_several(weir_tracker *tracker, weir_slot *slot)
     return moved ? WEIR_OK : make_chunk(tracker, slot);
 }
 
-static int made_last(weir_tracker *tracker, weir_slot *slot)
+static int made_last(weir_tracker *tracker, weir_task *slot)
 {
     slot->core.out.marks = moved_marks(tracker, slot);
     slot->out_is_chunk = slot->core.num_chunks && slot->in_marks && !slot->core.out.marks && !slot->released_marks &&
@@ -417,7 +417,7 @@ static int made_last(weir_tracker *tracker, weir_slot *slot)
     return slot->out_is_chunk ? make_chunk(tracker, slot) : WEIR_OK;
 }
 
-int weir__tracker_made(weir_slot *slot, int status)
+int weir__tracker_made(weir_task *slot, int status)
 {
     weir_tracker *tracker = slot->node->pipeline->tracker;
     int result = slot->node->core.num_ins == 0 ? made_item(tracker, slot)
@@ -434,7 +434,7 @@ int weir__tracker_made(weir_slot *slot, int status)
 }
 
 /* Asked to stop, it has dropped its input; or the pipeline fails because of it. */
-static bool was_dropped(const weir_tracker *tracker, const weir_slot *slot, int status)
+static bool was_dropped(const weir_tracker *tracker, const weir_task *slot, int status)
 {
     return status < 0 &&
            (tracker->retry_failed || slot->core.place == WEIR__PLACE_LOST ||
@@ -442,14 +442,14 @@ static bool was_dropped(const weir_tracker *tracker, const weir_slot *slot, int 
 }
 
 /* The task runs again with another input, which has the marks of the one that failed. */
-static void input_replaced(const weir_tracker *tracker, weir_slot *slot)
+static void input_replaced(const weir_tracker *tracker, weir_task *slot)
 {
     slot->carried_marks = join_lists(tracker, slot->released_marks, slot->carried_marks);
     slot->released_marks = 0;
     slot->core.in.marks = slot->in_marks_back || !slot->node->op->flush ? slot->in_marks : 0;
 }
 
-static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
+static void task_step_ends(weir_tracker *tracker, weir_task *slot, int status)
 {
     if (status == WEIR_MORE || status == WEIR_PENDING)
         return;
@@ -466,7 +466,7 @@ static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
         finish_list(tracker, own); /* the input of chunks waits for them */
 }
 
-void weir__tracker_step_ends(weir_slot *slot, int status)
+void weir__tracker_step_ends(weir_task *slot, int status)
 {
     weir_tracker *tracker = slot->node->pipeline->tracker;
     if (slot->node->core.num_ins)

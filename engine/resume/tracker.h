@@ -48,16 +48,16 @@ void weir__tracker_begin_epoch(weir_tracker *tracker, uint64_t epoch);
 
 /* Around each step of a task, on its thread and without the lock of the pipeline; only with a tracker. The
    step ends after the input has been released. */
-void weir__tracker_step_begins(weir_slot *slot);
-void weir__tracker_step_ends(weir_slot *slot, int status);
+void weir__tracker_step_begins(weir_task *slot);
+void weir__tracker_step_ends(weir_task *slot, int status);
 
 /* Between them, if the operation returned WEIR_OK or WEIR_MORE (`status`). Returns `status`;
    or WEIR_SKIP or slot->passed_over if the result was done in an earlier run; or a failure. */
-int weir__tracker_made(weir_slot *slot, int status);
+int weir__tracker_made(weir_task *slot, int status);
 
 /* The same for the operation of a source that returned WEIR_EPOCH or WEIR_EOF. WEIR_EDATA: more items of the epoch are done
    than it has. */
-int weir__tracker_source_ended(weir_slot *slot, int status);
+int weir__tracker_source_ended(weir_task *slot, int status);
 
 /* weir_pipeline_next() returns this item, or the end of an epoch. */
 void weir__tracker_delivered(weir_tracker *tracker, weir_item *item);

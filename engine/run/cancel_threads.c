@@ -13,7 +13,7 @@ static const int64_t patience_ns = WEIR_MILLISECOND;
 /* Makes one call, with the lock released meanwhile. False = nothing to call. */
 static bool call_one_locked(weir_pipeline *pipeline)
 {
-    weir_slot *slot = (weir_slot *)weir__cancel_take(&pipeline->core);
+    weir_task *slot = (weir_task *)weir__cancel_take(&pipeline->core);
     if (!slot)
         return false;
     weir__engine_unlock(pipeline);

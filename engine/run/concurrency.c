@@ -13,11 +13,11 @@
 static int add_slots(weir_node *node, uint32_t wanted)
 {
     uint32_t made = node->core.num_made;
-    weir__slot **slots = calloc(wanted, sizeof(weir__slot *)), **before = node->core.slots;
+    weir__core_slot **slots = calloc(wanted, sizeof(weir__core_slot *)), **before = node->core.slots;
     if (!slots)
         return WEIR_ENOMEM;
-    memcpy(slots, before, made * sizeof(weir__slot *));
-    while (made < wanted && (slots[made] = (weir__slot *)weir__slot_new(node, made)))
+    memcpy(slots, before, made * sizeof(weir__core_slot *));
+    while (made < wanted && (slots[made] = (weir__core_slot *)weir__slot_new(node, made)))
         made++;
     engine_lock_at(node->pipeline, weir_clock_ns());
     weir__node_add_slots(&node->core, slots, made);

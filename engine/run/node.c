@@ -435,9 +435,9 @@ int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, c
     return status == WEIR_OK ? WEIR_OK : fail_node_memory(node, error);
 }
 
-weir_slot *weir__slot_new(weir_node *node, uint32_t number)
+weir_task *weir__slot_new(weir_node *node, uint32_t number)
 {
-    weir_slot *slot = calloc(1, sizeof *slot);
+    weir_task *slot = calloc(1, sizeof *slot);
     if (!slot)
         return NULL;
     slot->node = node;
@@ -456,7 +456,7 @@ weir_slot *weir__slot_new(weir_node *node, uint32_t number)
     return slot;
 }
 
-void weir__slot_free(weir_slot *slot)
+void weir__slot_free(weir_task *slot)
 {
     if (!slot)
         return;
@@ -490,11 +490,11 @@ int weir__node_make_slots(weir_node *node, weir_error *error)
     node->core.lifecycle = &node->lifecycle.core;
     node->lifecycle.core.is_lifecycle = true;
     node->lifecycle.trace_number = WEIR_TRACE_LIFECYCLE;
-    node->core.slots = calloc(node->concurrency, sizeof(weir__slot *));
+    node->core.slots = calloc(node->concurrency, sizeof(weir__core_slot *));
     if (!node->core.slots || !place_hook_states(node))
         return fail_node_memory(node, error);
     for (; node->core.num_made < node->concurrency; node->core.num_made++) {
-        weir_slot *slot = weir__slot_new(node, node->core.num_made);
+        weir_task *slot = weir__slot_new(node, node->core.num_made);
         if (!slot)
             return fail_node_memory(node, error);
         node->core.slots[node->core.num_made] = &slot->core;

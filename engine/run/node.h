@@ -15,7 +15,7 @@ typedef struct weir_node_spec {
     weir__queue **ins;
     uint32_t num_ins;
     uint32_t num_outs;
-    uint32_t look_ahead; /* of a route, see weir__node */
+    uint32_t look_ahead; /* of a route, see weir__core_node */
 } weir_node_spec;
 
 /* The name from the options, or else of the operation, or else of the kind. */
@@ -37,8 +37,8 @@ int weir__node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, c
 int weir__node_make_slots(weir_node *node, weir_error *error);
 
 /* number: among the slots of the node. NULL = out of memory. */
-weir_slot *weir__slot_new(weir_node *node, uint32_t number);
-void weir__slot_free(weir_slot *slot);
+weir_task *weir__slot_new(weir_node *node, uint32_t number);
+void weir__slot_free(weir_task *slot);
 
 /* Also frees the workers. No thread may be running. NULL is accepted. */
 void weir__node_free(weir_node *node);

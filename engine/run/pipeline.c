@@ -35,7 +35,7 @@
 static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
     int status = WEIR_OK;
-    pipeline->core.nodes = calloc(pipeline->core.num_nodes, sizeof(weir__node *));
+    pipeline->core.nodes = calloc(pipeline->core.num_nodes, sizeof(weir__core_node *));
     if (!pipeline->core.nodes)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
     for (uint32_t i = 0; i < pipeline->core.num_nodes && status == WEIR_OK; i++) {
@@ -76,7 +76,7 @@ static int make_pools(weir_pipeline *pipeline, uint32_t threads, weir_error *err
         if (node->op && node->threads)
             status = add_pool(pipeline, node, node->threads, error);
         node->pool = node->op ? pipeline->pools[node->threads ? pipeline->num_pools - 1 : 0] : NULL;
-        node->core.crew = node->op ? &node->pool->core : NULL;
+        node->core.pool = node->op ? &node->pool->core : NULL;
     }
     return status;
 }
@@ -102,7 +102,7 @@ static int begin_at_epoch(weir_pipeline *pipeline, const weir_pipeline_options *
             error, WEIR_EINVAL, 0,
             "begin_epoch and resume are both given: a resumed run begins where its checkpoint was made");
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
-        weir__node *node = pipeline->core.nodes[i];
+        weir__core_node *node = pipeline->core.nodes[i];
         if (node->num_ins == 0 && !node->epochs)
             return weir_error_set(error, WEIR_EINVAL, 0, "begin_epoch is %" PRIu64 ", but source %s has no epochs",
                                   epoch, pipeline->nodes[i]->short_name);

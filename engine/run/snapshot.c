@@ -32,7 +32,7 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         .num_failures = node->core.total_failures,
         .failed_ns = node->core.total_failed_ns,
         .ended = node->core.state == NODE_DONE,
-        .threads = node->threads ? atomic_load(&node->pool->num_workers) : 0,
+        .threads = node->threads ? atomic_load(&node->pool->num_wanted) : 0,
         .child_delay_ns = atomic_load(&node->total_outside_delay_ns),
         .work_unit = atomic_load(&node->work_unit),
     };
@@ -59,7 +59,7 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
 static void look_at_tasks_locked(const weir_node *node, full_snapshot *snapshot)
 {
     for (uint32_t i = 0; i < node->core.num_made && node->op; i++) {
-        const weir_slot *slot = weir__slot_at(node, i);
+        const weir_task *slot = weir__slot_at(node, i);
         if ((slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING) ||
             snapshot->shown.num_tasks == snapshot->room_for_tasks)
             continue;
@@ -86,7 +86,7 @@ static void look_at_queue_locked(const weir__queue *queue, weir_queue_snapshot *
         .capacity_bytes = queue->capacity_bytes == UINT64_MAX ? 0 : queue->capacity_bytes,
         .waiting_to_put = queue->num_aside,
     };
-    for (const weir__slot *slot = queue->blocked.first; slot; slot = slot->next)
+    for (const weir__core_slot *slot = queue->blocked.first; slot; slot = slot->next)
         seen->waiting_to_put++;
 }
 
@@ -149,7 +149,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
         .queues = snapshot->queues,
         .num_queues = pipeline->num_queues,
         .tasks = snapshot->tasks,
-        .threads = atomic_load(&pipeline->pools[0]->num_workers),
+        .threads = atomic_load(&pipeline->pools[0]->num_wanted),
         .delayed_ns = weir__speedup_held_ns(pipeline),
     };
 

@@ -6,7 +6,7 @@
 #include "common/redact.h"
 #include "common/utf8.h"
 
-void weir__parts_continue(weir_slot *slot)
+void weir__parts_continue(weir_task *slot)
 {
     for (uint32_t i = 0; i < slot->num_parts; i++)
         slot->told.before[i] = slot->told.parts[i].number;
@@ -18,7 +18,7 @@ static bool is_named(const weir_part_info *info)
 }
 
 /* The index of this part; num_parts = it was not told yet. */
-static uint32_t find_part(const weir_slot *slot, const weir_part_info *info)
+static uint32_t find_part(const weir_task *slot, const weir_part_info *info)
 {
     const weir_item_part *parts = slot->told.parts;
     uint32_t i = 0;
@@ -31,7 +31,7 @@ static uint32_t find_part(const weir_slot *slot, const weir_part_info *info)
 }
 
 /* WEIR_OK: *place is the index of its value, which is empty if the part is new. */
-static int place_of(weir_slot *slot, const weir_part_info *info, uint32_t *place)
+static int place_of(weir_task *slot, const weir_part_info *info, uint32_t *place)
 {
     if (!is_named(info))
         return WEIR_EINVAL;

@@ -18,7 +18,7 @@
 #include "engine/state/failure_log.h"
 #include "engine/state/lock.h"
 
-static int fail_by_default(weir_slot *slot, int status, const char *what)
+static int fail_by_default(weir_task *slot, int status, const char *what)
 {
     if (!slot->error.status)
         weir_error_set(&slot->error, status, 0, "%s: %s", what, weir_status_text(status));
@@ -26,7 +26,7 @@ static int fail_by_default(weir_slot *slot, int status, const char *what)
     return status;
 }
 
-static void *hook_state(const weir_slot *slot, uint32_t index)
+static void *hook_state(const weir_task *slot, uint32_t index)
 {
     size_t offset = 0;
     for (uint32_t i = 0; i < index; i++)
@@ -34,7 +34,7 @@ static void *hook_state(const weir_slot *slot, uint32_t index)
     return slot->hook_states ? (char *)slot->hook_states + offset : NULL;
 }
 
-static int begin_hooks(weir_slot *slot)
+static int begin_hooks(weir_task *slot)
 {
     weir_node *node = slot->node;
     if (node->hook_bytes)
@@ -50,7 +50,7 @@ static int begin_hooks(weir_slot *slot)
 }
 
 /* Runs the end hooks of those that have begun, in reverse order. Returns `status`, or the failure of a hook. */
-static int end_hooks(weir_slot *slot, int status)
+static int end_hooks(weir_task *slot, int status)
 {
     if (slot->hooks_begun == 0)
         return status;
@@ -73,7 +73,7 @@ static int end_hooks(weir_slot *slot, int status)
     return status;
 }
 
-static int prepare_worker(weir_slot *slot)
+static int prepare_worker(weir_task *slot)
 {
     weir_node *node = slot->node;
     if (slot->core.worker_live)
@@ -89,7 +89,7 @@ static int prepare_worker(weir_slot *slot)
 }
 
 /* For stages where the graph does not guarantee that every item has a type that the operation takes. */
-static int check_type(weir_slot *slot)
+static int check_type(weir_task *slot)
 {
     const weir_node *node = slot->node;
     if (!node->op->takes || slot->core.flushing)
@@ -102,7 +102,7 @@ static int check_type(weir_slot *slot)
     return WEIR_OK;
 }
 
-static int begin_run(weir_slot *slot)
+static int begin_run(weir_task *slot)
 {
     slot->task_start_ns = slot->core.begin_ns; /* unless the operation begins later */
     slot->error.status = 0;
@@ -114,7 +114,7 @@ static int begin_run(weir_slot *slot)
     return status == WEIR_OK ? prepare_worker(slot) : status;
 }
 
-static bool is_result(const weir_slot *slot, int status)
+static bool is_result(const weir_task *slot, int status)
 {
     bool is_source = slot->node->core.num_ins == 0;
     switch (status) {
@@ -130,14 +130,14 @@ static bool is_result(const weir_slot *slot, int status)
 }
 
 /* The clock may go back by some ns when it is corrected. */
-static int64_t now_after(const weir_slot *slot, int64_t earlier_ns)
+static int64_t now_after(const weir_task *slot, int64_t earlier_ns)
 {
     int64_t now_ns = step_clock_ns(&slot->thread->clock);
     return now_ns > earlier_ns ? now_ns : earlier_ns;
 }
 
 /* Runs the operation and measures it: from its first instruction to its return. */
-static int run_timed(weir_slot *slot)
+static int run_timed(weir_task *slot)
 {
     const weir_node *node = slot->node;
     int64_t start_ns = slot->op_start_known ? slot->core.begin_ns : now_after(slot, slot->core.begin_ns);
@@ -161,7 +161,7 @@ static int run_timed(weir_slot *slot)
 }
 
 /* Takes the result of weir_task_complete(). */
-static int take_completion(weir_slot *slot)
+static int take_completion(weir_task *slot)
 {
     slot->core.out = slot->pending_out;
     slot->pending_out = (weir_item){ 0 };
@@ -169,7 +169,7 @@ static int take_completion(weir_slot *slot)
 }
 
 /* The operation called weir_task_complete(), and its run() also returned a result: neither is used. */
-static int completed_twice(weir_slot *slot, int status)
+static int completed_twice(weir_task *slot, int status)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
     weir__engine_lock(pipeline);
@@ -182,7 +182,7 @@ static int completed_twice(weir_slot *slot, int status)
                           weir_status_name(status));
 }
 
-static int check_result(weir_slot *slot, int status)
+static int check_result(weir_task *slot, int status)
 {
     if (!is_result(slot, status))
         return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is not allowed here",
@@ -194,7 +194,7 @@ static int check_result(weir_slot *slot, int status)
 }
 
 /* A source that runs again starts with a new worker state. */
-static void restart_source(weir_slot *slot)
+static void restart_source(weir_task *slot)
 {
     const weir_op *op = slot->node->op;
     if (slot->core.worker_live && op->worker_free)
@@ -204,7 +204,7 @@ static void restart_source(weir_slot *slot)
     slot->core.worker_live = false;
 }
 
-static int fail_if_late(weir_slot *slot, int status)
+static int fail_if_late(weir_task *slot, int status)
 {
     if (status == WEIR_PENDING || !atomic_load_explicit(&slot->is_overdue, memory_order_relaxed))
         return status;
@@ -218,13 +218,13 @@ static void copy_tail(char *to, size_t size, const char *from)
     memcpy(to, length < size ? from : from + length - size + 1, (length < size ? length : size - 1) + 1);
 }
 
-static bool was_asked_to_stop(const weir_slot *slot, int status)
+static bool was_asked_to_stop(const weir_task *slot, int status)
 {
     return status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed);
 }
 
 /* Completes slot->error, logs it, reports it to the observers and keeps it for the program. */
-static void report_failure(weir_slot *slot, int status)
+static void report_failure(weir_task *slot, int status)
 {
     weir_error *error = &slot->error;
     weir_node *node = slot->node;
@@ -242,7 +242,7 @@ static void report_failure(weir_slot *slot, int status)
 
 /* ---- the place of an input whose task has failed ------------------------------------------------------------------ */
 
-static const weir_node *source_of_input(const weir_slot *slot)
+static const weir_node *source_of_input(const weir_task *slot)
 {
     const weir_pipeline *pipeline = slot->node->pipeline;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
@@ -254,10 +254,10 @@ static const weir_node *source_of_input(const weir_slot *slot)
 }
 
 /* Its inputs are as their sources have made them. */
-static bool takes_from_sources(const weir__node *node)
+static bool takes_from_sources(const weir__core_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        const weir__node *before = node->ins[i]->producer;
+        const weir__core_node *before = node->ins[i]->producer;
         if (before->num_ins && (before->has_tasks || !takes_from_sources(before)))
             return false;
     }
@@ -265,7 +265,7 @@ static bool takes_from_sources(const weir__node *node)
 }
 
 /* The reason stands behind the failure, which has been reported. */
-static weir__place place_lost(weir_slot *slot, const char *why)
+static weir__place place_lost(weir_task *slot, const char *why)
 {
     weir_error failure = slot->error;
     slot->error.status = 0;
@@ -275,7 +275,7 @@ static weir__place place_lost(weir_slot *slot, const char *why)
 }
 
 /* The input was released. */
-static weir__place fill_place(weir_slot *slot, const weir_node *source)
+static weir__place fill_place(weir_task *slot, const weir_node *source)
 {
     weir_item *in = &slot->core.in, other = { 0 };
     weir_error error = { 0 };
@@ -294,7 +294,7 @@ static weir__place fill_place(weir_slot *slot, const weir_node *source)
 }
 
 /* Sources may promise that each of their items becomes a result. The task has failed, and was not asked to stop. */
-static weir__place find_place(weir_slot *slot)
+static weir__place find_place(weir_task *slot)
 {
     const weir_node *source = slot->node->core.num_ins ? source_of_input(slot) : NULL;
     bool made_some = slot->core.num_chunks && !slot->core.flushing;
@@ -310,7 +310,7 @@ static weir__place find_place(weir_slot *slot)
 }
 
 /* The operation returned this status: what it says of the task. */
-static int take_result(weir_slot *slot, int status)
+static int take_result(weir_task *slot, int status)
 {
     if (slot->core.out.data && slot->node->makes_one_type)
         slot->core.out.type = slot->node->op->makes;
@@ -331,7 +331,7 @@ static int take_result(weir_slot *slot, int status)
 }
 
 /* What the operation, or a hook, says of the task. */
-static int run_to_result(weir_slot *slot)
+static int run_to_result(weir_task *slot)
 {
     slot->core.out_index = 0;
     slot->op_start_known = !slot->node->pipeline->core.measures ||
@@ -344,7 +344,7 @@ static int run_to_result(weir_slot *slot)
     return take_result(slot, status);
 }
 
-static void end_task_step(weir_slot *slot, int status)
+static void end_task_step(weir_task *slot, int status)
 {
     bool is_tracked = slot->node->pipeline->tracker;
     int64_t op_end_ns = slot->core.end_ns;
@@ -370,7 +370,7 @@ static void end_task_step(weir_slot *slot, int status)
     slot->core.status = status;
 }
 
-static void run_task_step(weir_slot *slot)
+static void run_task_step(weir_task *slot)
 {
     if (slot->node->pipeline->tracker)
         weir__tracker_step_begins(slot);
@@ -379,9 +379,9 @@ static void run_task_step(weir_slot *slot)
 
 /* The same for the second and later steps of a burst, of which most are plain: no hook, deadline, checkpoint, flush or new
    worker (weir__burst_allowed()), and an operation that returns one result and has left nothing to be released. */
-static void run_next_step(weir_slot *slot)
+static void run_next_step(weir_task *slot)
 {
-    weir__slot *core = &slot->core;
+    weir__core_slot *core = &slot->core;
     const weir_node *node = slot->node;
     if (node->op->takes && (node->checks_types || !core->in.data)) {
         run_task_step(slot);
@@ -410,14 +410,14 @@ static void run_next_step(weir_slot *slot)
 }
 
 /* More than one in a burst. */
-static void run_task_steps(weir_worker *worker, weir_slot *slot)
+static void run_task_steps(weir_pool_thread *pool_thread, weir_task *slot)
 {
     run_task_step(slot);
-    while (worker->burst.plan.num_steps && weir__burst_continue(worker, &slot->core))
+    while (pool_thread->burst.plan.num_steps && weir__burst_continue(pool_thread, &slot->core))
         run_next_step(slot);
 }
 
-static void abandon_task(weir_slot *slot)
+static void abandon_task(weir_task *slot)
 {
     if (slot->hooks_begun) {
         fail_by_default(slot, WEIR_ESTOPPED, "the task was cancelled");
@@ -453,7 +453,7 @@ static int end_stage_hooks(weir_node *node, weir_error *error)
     return first;
 }
 
-static void run_lifecycle(weir_slot *slot)
+static void run_lifecycle(weir_task *slot)
 {
     weir_node *node = slot->node;
     bool starting = node->core.state == NODE_STARTING;
@@ -475,7 +475,7 @@ static void run_lifecycle(weir_slot *slot)
     weir_log(WEIR_LOG_ERROR, "%s", line);
 }
 
-void weir__run_step(weir_worker *worker, weir_slot *slot)
+void weir__run_step(weir_pool_thread *pool_thread, weir_task *slot)
 {
     slot->core.end_ns = slot->core.begin_ns;
     slot->core.step_run_ns = 0;
@@ -484,8 +484,8 @@ void weir__run_step(weir_worker *worker, weir_slot *slot)
     else if (slot->core.abandoned)
         abandon_task(slot);
     else
-        run_task_steps(worker, slot);
+        run_task_steps(pool_thread, slot);
     if (slot->core.is_lifecycle || slot->core.abandoned)
         slot->core.end_ns = now_after(slot, slot->core.end_ns);
-    weir__thread_cpu_step_ended(worker, slot);
+    weir__thread_cpu_step_ended(pool_thread, slot);
 }

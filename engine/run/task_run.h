@@ -6,6 +6,6 @@
 
 /* Runs one step of the picked slot (a task, a flush, the stage hooks), or gives it up. begin_ns must be set; sets
    slot->status and the other times. */
-void weir__run_step(weir_worker *worker, weir_slot *slot);
+void weir__run_step(weir_pool_thread *pool_thread, weir_task *slot);
 
 #endif

@@ -36,7 +36,7 @@ static void due_in(watchdog_check *check, int64_t span_ns)
         check->next_ns = span_ns > 0 ? span_ns : 0;
 }
 
-static void watch_deadline(watchdog_check *check, weir_slot *slot, int64_t age_ns)
+static void watch_deadline(watchdog_check *check, weir_task *slot, int64_t age_ns)
 {
     int64_t deadline_ns = slot->node->task_deadline_ns;
     if (deadline_ns == 0 || slot->core.flushing || slot->core.overdue)
@@ -50,7 +50,7 @@ static void watch_deadline(watchdog_check *check, weir_slot *slot, int64_t age_n
     weir__task_overdue(&slot->core);
 }
 
-static void check_stall(watchdog_check *check, weir_slot *slot, int64_t age_ns)
+static void check_stall(watchdog_check *check, weir_task *slot, int64_t age_ns)
 {
     if (slot->warn_after_ns == WEIR_FOREVER)
         return;
@@ -73,7 +73,7 @@ static void check_node_locked(watchdog_check *check, weir_node *node, int64_t at
     bool runs = node->watched_tasks != node->core.total_tasks;
     node->watched_tasks = node->core.total_tasks;
     for (uint32_t i = 0; i < node->core.num_made; i++) {
-        weir_slot *slot = weir__slot_at(node, i);
+        weir_task *slot = weir__slot_at(node, i);
         if (slot->core.state != SLOT_RUNNING && slot->core.state != SLOT_PENDING)
             continue;
         int64_t age_ns = weir__task_age_ns(slot, at_ns);
@@ -106,7 +106,7 @@ static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
 static void excuse_tasks_locked(weir_node *node, int64_t at_ns, int64_t suspended_ns)
 {
     for (uint32_t i = 0; i < node->core.num_made; i++) {
-        weir_slot *slot = weir__slot_at(node, i);
+        weir_task *slot = weir__slot_at(node, i);
         bool runs = slot->core.state == SLOT_RUNNING || slot->core.state == SLOT_PENDING;
         int64_t age_ns = runs ? weir__task_age_ns(slot, at_ns) : slot->core.run_ns - slot->suspended_ns;
         if (age_ns > 0)

@@ -17,10 +17,10 @@ bool weir__burst_allowed(const weir_node *node)
            pipeline->num_pools == 1;
 }
 
-void weir__burst_plan_locked(weir_worker *worker, const weir_slot *slot)
+void weir__burst_plan_locked(weir_pool_thread *pool_thread, const weir_task *slot)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
-    weir__burst *burst = &worker->burst;
+    weir__burst *burst = &pool_thread->burst;
     bool is_awaited = pipeline->consumer.poll_fd >= 0 || (pipeline->consumer.waiting > pipeline->consumer.waking &&
                                                           pipeline->consumer.waiting > pipeline->consumer.patient);
     if (is_awaited || atomic_load_explicit(&pipeline->sped_node, memory_order_relaxed))
@@ -31,17 +31,18 @@ void weir__burst_plan_locked(weir_worker *worker, const weir_slot *slot)
     burst->num_passed = burst->num_told = 0;
     atomic_store_explicit(&burst->progress, 0, memory_order_relaxed);
     burst->next = pipeline->bursts;
-    pipeline->bursts = worker;
+    pipeline->bursts = pool_thread;
 }
 
-bool weir__burst_continue(weir_worker *worker, weir__slot *core)
+bool weir__burst_continue(weir_pool_thread *pool_thread, weir__core_slot *core)
 {
-    weir__burst *burst = &worker->burst;
+    weir__burst *burst = &pool_thread->burst;
     uint32_t index = burst->num_passed;
-    if (index == burst->plan.num_steps || core->status != WEIR_OK || core->end_ns - worker->began_ns >= LONGEST_NS)
+    if (index == burst->plan.num_steps || core->status != WEIR_OK ||
+        core->end_ns - pool_thread->began_ns >= LONGEST_NS)
         return false;
 
-    const weir__node *node = core->node;
+    const weir__core_node *node = core->node;
     weir_item next = { .source = core->in.source, .epoch = core->in.epoch, .seq = core->in.seq + 1 };
     if (node->num_ins)
         next = *weir__queue_item_at(node->ins[0], burst->plan.first_in + index);
@@ -108,13 +109,13 @@ static unsigned read_progress(atomic_uint *progress, bool ends)
 /* Of the steps that have passed, those that had ended by then. */
 static void tell_steps_locked(weir_pipeline *pipeline, bool ends, int64_t until_ns)
 {
-    for (weir_worker *worker = pipeline->bursts; worker; worker = worker->burst.next) {
-        weir__burst *burst = &worker->burst;
+    for (weir_pool_thread *pool_thread = pipeline->bursts; pool_thread; pool_thread = pool_thread->burst.next) {
+        weir__burst *burst = &pool_thread->burst;
         uint32_t num_passed = read_progress(&burst->progress, ends), first = burst->num_told, num_told = first;
         while (num_told < num_passed && burst->steps[num_told].end_ns <= until_ns)
             num_told++;
         burst->num_told = num_told;
-        weir__steps_passed(&worker->running->core, &burst->steps[first], num_told - first);
+        weir__steps_passed(&pool_thread->running->core, &burst->steps[first], num_told - first);
     }
 }
 
@@ -142,14 +143,14 @@ void weir__ahead_end_locked(weir_pipeline *pipeline)
     tell_taken_locked(pipeline, true, false);
 }
 
-void weir__burst_end_locked(weir_worker *worker)
+void weir__burst_end_locked(weir_pool_thread *pool_thread)
 {
-    weir__burst *burst = &worker->burst;
-    weir_worker **link = &worker->pool->pipeline->bursts;
+    weir__burst *burst = &pool_thread->burst;
+    weir_pool_thread **link = &pool_thread->pool->pipeline->bursts;
     if (!burst->plan.num_steps)
         return;
     burst->plan.num_steps = 0;
-    while (*link != worker)
+    while (*link != pool_thread)
         link = &(*link)->burst.next;
     *link = burst->next;
 }

@@ -18,11 +18,11 @@
 bool weir__burst_allowed(const weir_node *node);
 
 /* The thread has picked the slot: plans a burst. */
-void weir__burst_plan_locked(weir_worker *worker, const weir_slot *slot);
+void weir__burst_plan_locked(weir_pool_thread *pool_thread, const weir_task *slot);
 
-/* Thread of the worker, without the lock: the step has ended. True = it has passed, and the step of the next input is to
+/* Thread of the pool_thread, without the lock: the step has ended. True = it has passed, and the step of the next input is to
    be run. */
-bool weir__burst_continue(weir_worker *worker, weir__slot *core);
+bool weir__burst_continue(weir_pool_thread *pool_thread, weir__core_slot *core);
 
 /*
  * The consumer takes an item with the lock, and those behind it without, from copies that it made meanwhile: taking one is one
@@ -44,6 +44,6 @@ void weir__ahead_end_locked(weir_pipeline *pipeline);
 void weir__bursts_tell_locked(weir_pipeline *pipeline, bool ends);
 
 /* The last step of the burst has ended; call it before weir__step_ended(). */
-void weir__burst_end_locked(weir_worker *worker);
+void weir__burst_end_locked(weir_pool_thread *pool_thread);
 
 #endif

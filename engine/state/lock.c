@@ -74,7 +74,7 @@ void weir__engine_wait_locked(weir_pipeline *pipeline, uv_cond_t *cond, int64_t 
 /* ---- what events have left to be done ------------------------------------------------------------------------ */
 
 /* From now on a task that does not stop is worth a warning. */
-static void ask_to_stop_locked(weir_slot *slot)
+static void ask_to_stop_locked(weir_task *slot)
 {
     const weir_pipeline *pipeline = slot->node->pipeline;
     if (atomic_load_explicit(&slot->should_stop, memory_order_relaxed) && !slot->core.overdue)
@@ -101,7 +101,7 @@ static void describe_failure_locked(weir_pipeline *pipeline)
 {
     const weir__graph *graph = &pipeline->core;
     const weir_node *node = (const weir_node *)graph->failed_node;
-    const weir_slot *slot = (const weir_slot *)graph->failed_slot;
+    const weir_task *slot = (const weir_task *)graph->failed_slot;
     const weir_error *error = slot ? &slot->error : &node->first_error;
     pipeline->error = *error;
     if (graph->failure == WEIR__FAILURE_ITSELF || graph->failure == WEIR__FAILURE_PLACE)
@@ -155,7 +155,7 @@ static bool consumer_can_wait_locked(const weir_pipeline *pipeline)
 }
 
 /* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
-static bool is_worker_wanted_locked(weir_pool *pool)
+static bool is_thread_wanted_locked(weir_pool *pool)
 {
     bool invites = pool_invites_locked(pool);
     if (pool->spinning)
@@ -209,7 +209,7 @@ static void wake_others_locked(weir_pipeline *pipeline)
     if (atomic_load_explicit(&pipeline->consumer.is_consumable, memory_order_relaxed) != is_consumable)
         set_consumable_locked(pipeline, is_consumable);
     for (uint32_t i = 1; i < pipeline->num_pools; i++)
-        if (is_worker_wanted_locked(pipeline->pools[i]))
+        if (is_thread_wanted_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
 }
 
@@ -218,7 +218,7 @@ void weir__wake_all_locked(weir_pipeline *pipeline)
     wake_others_locked(pipeline);
     if (is_consumer_wanted_locked(pipeline))
         uv_cond_signal(&pipeline->consumer.consumable);
-    if (is_worker_wanted_locked(pipeline->pools[0]))
+    if (is_thread_wanted_locked(pipeline->pools[0]))
         uv_cond_signal(&pipeline->pools[0]->work);
     wake_service_locked(pipeline);
 }
@@ -227,10 +227,10 @@ void weir__engine_unlock(weir_pipeline *pipeline)
 {
     wake_others_locked(pipeline);
     bool wake_consumer = is_consumer_wanted_locked(pipeline);
-    bool wake_worker = is_worker_wanted_locked(pipeline->pools[0]);
+    bool wake_thread = is_thread_wanted_locked(pipeline->pools[0]);
     wake_service_locked(pipeline);
     uv_mutex_unlock(&pipeline->lock);
-    if (wake_worker)
+    if (wake_thread)
         uv_cond_signal(&pipeline->pools[0]->work);
     if (wake_consumer)
         uv_cond_signal(&pipeline->consumer.consumable);

@@ -52,19 +52,20 @@ static inline bool consumer_has_enough_locked(const weir_pipeline *pipeline)
    while the consumer has enough; but not for long. */
 static inline bool pool_invites_locked(const weir_pool *pool)
 {
-    const weir__crew *crew = &pool->core;
-    if (crew->num_ready == 0)
+    const weir__core_pool *core_pool = &pool->core;
+    if (core_pool->num_ready == 0)
         return false;
-    if (crew->num_ready_slow > 0 || crew->graph->now_ns - crew->picked_ns >= GUARD_INTERVAL_NS / 2)
+    if (core_pool->num_ready_slow > 0 || core_pool->graph->now_ns - core_pool->picked_ns >= GUARD_INTERVAL_NS / 2)
         return true;
-    return crew->num_running_short == 0 && !consumer_has_enough_locked(pool->pipeline);
+    return core_pool->num_running_short == 0 && !consumer_has_enough_locked(pool->pipeline);
 }
 
 /* Threads of the pipeline's pool will soon acquire the lock again. */
 static inline bool runs_short_steps_locked(const weir_pipeline *pipeline)
 {
-    const weir__crew *crew = &pipeline->pools[0]->core;
-    return pipeline->num_pools == 1 && (crew->num_running_short > 0 || crew->num_ready > crew->num_ready_slow);
+    const weir__core_pool *core_pool = &pipeline->pools[0]->core;
+    return pipeline->num_pools == 1 &&
+           (core_pool->num_running_short > 0 || core_pool->num_ready > core_pool->num_ready_slow);
 }
 
 /* Whether there is a CPU for a thread that only spins. The CPU of the calling thread counts as taken; `consumer`:

@@ -5,7 +5,7 @@
  * none of those rooms (trace, spans, resume, measure, run): what belongs to one of them alone is in a struct that its header
  * defines, and that is only named here.
  *
- * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
+ * Threads: the threads of the pools (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
@@ -42,23 +42,22 @@
 /* Cannot fail, and need not be undone. */
 #define WEIR_MUTEX ((uv_mutex_t)PTHREAD_MUTEX_INITIALIZER)
 
-typedef struct weir_task weir_slot;
 typedef struct weir_node weir_node;
 typedef struct weir_pool weir_pool;
-typedef struct weir_worker weir_worker;
+typedef struct weir_pool_thread weir_pool_thread;
 typedef struct weir_tracker weir_tracker;
 
 enum { CACHE_LINE = 64 };
 
 /* What the operation has told of the item, see weir_task_set_part(). */
-typedef struct weir__slot_parts {
+typedef struct weir__task_parts {
     weir_item_part parts[WEIR_MAX_ITEM_PARTS];
     int64_t before[WEIR_MAX_ITEM_PARTS]; /* their numbers when the operation was last called */
     char texts[WEIR_MAX_ITEM_PARTS][WEIR_PART_TEXT_BYTES];
-} weir__slot_parts;
+} weir__task_parts;
 
 struct weir_task {
-    weir__slot core; /* first */
+    weir__core_slot core; /* first */
 
     /* immutable after init */
     weir_node *node;
@@ -83,15 +82,15 @@ struct weir_task {
     _Atomic uint64_t num_work; /* see weir_task_advance(): since the start */
 
     /* owned by the thread that runs the step, from RUNNING to the end of the step */
-    weir_worker *thread;   /* this thread */
-    bool is_long_step;     /* the step is expected to take at least WEIR_LONG_STEP_NS */
-    bool op_start_known;   /* no hooks run between begin_ns and the operation, or nothing is measured */
-    int64_t task_start_ns; /* when the task's operation first ran */
+    weir_pool_thread *thread; /* this thread */
+    bool is_long_step;        /* the step is expected to take at least WEIR_LONG_STEP_NS */
+    bool op_start_known;      /* no hooks run between begin_ns and the operation, or nothing is measured */
+    int64_t task_start_ns;    /* when the task's operation first ran */
     uint32_t hooks_begun;
     uint64_t number_after; /* weir_task_set_number(): above the number of the result; 0 = not called */
     uint32_t num_parts;    /* in `told` */
     weir_error error;      /* why the task fails; status 0 = not set */
-    weir__slot_parts told;
+    weir__task_parts told;
     void *cause; /* weir_task_set_cause(); NULL = none. See kept_failures.h */
     void (*release_cause)(void *cause);
 
@@ -110,7 +109,7 @@ typedef struct weir__stage_sum {
 } weir__stage_sum;
 
 /* Of a running or pending task; with lock. */
-static inline int64_t weir__task_age_ns(const weir_slot *slot, int64_t now_ns)
+static inline int64_t weir__task_age_ns(const weir_task *slot, int64_t now_ns)
 {
     return slot->core.run_ns + now_ns - slot->core.entered_ns - slot->suspended_ns;
 }
@@ -121,7 +120,7 @@ typedef struct weir__looks {
 } weir__looks;
 
 struct weir_node {
-    weir__node core; /* first */
+    weir__core_node core; /* first */
 
     /* immutable after init */
     weir_pipeline *pipeline;
@@ -146,7 +145,7 @@ struct weir_node {
     char *makes;               /* the types of the items that go out, as in weir_op.makes */
     bool makes_one_type;       /* op->makes names one type, which every result gets */
     bool checks_types;         /* not every input has a type that op takes */
-    weir_slot lifecycle;
+    weir_task lifecycle;
 
     /* guarded by lock */
     weir_error first_error;
@@ -163,13 +162,13 @@ struct weir_node {
     weir__looks total_looks;              /* guarded by lock */
 };
 
-static inline weir_slot *weir__slot_at(const weir_node *node, uint32_t index)
+static inline weir_task *weir__slot_at(const weir_node *node, uint32_t index)
 {
-    return (weir_slot *)node->core.slots[index];
+    return (weir_task *)node->core.slots[index];
 }
 
 /* Of the input; "" = none. */
-static inline const char *slot_label(const weir_slot *slot)
+static inline const char *slot_label(const weir_task *slot)
 {
     return slot->core.in.label ? slot->core.in.label : "";
 }
@@ -187,8 +186,8 @@ typedef struct weir__burst {
     atomic_uint progress; /* num_passed, added to by the thread; a bit says that the burst was ended, with lock */
 
     /* guarded by lock */
-    uint32_t num_told; /* of the steps */
-    weir_worker *next; /* in pipeline->bursts */
+    uint32_t num_told;      /* of the steps */
+    weir_pool_thread *next; /* in pipeline->bursts */
 } weir__burst;
 
 enum { MAX_AHEAD = 32 };
@@ -211,7 +210,7 @@ typedef struct weir__ahead {
 } weir__ahead;
 
 /* One thread of a pool. */
-struct weir_worker {
+struct weir_pool_thread {
     weir_pool *pool;
     uint32_t index;
     uv_thread_t thread;
@@ -241,7 +240,7 @@ struct weir_worker {
     weir__burst burst;
 
     /* guarded by pipeline->lock */
-    weir_slot *running;   /* NULL between steps */
+    weir_task *running;   /* NULL between steps */
     weir_node *long_node; /* of a long step whose CPU time is not divided yet; NULL = none */
     int64_t busy_since_ns;
     struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
@@ -250,7 +249,7 @@ struct weir_worker {
 };
 
 struct weir_pool {
-    weir__crew core; /* first */
+    weir__core_pool core; /* first */
 
     /* immutable after init */
     weir_pipeline *pipeline;
@@ -265,16 +264,16 @@ struct weir_pool {
     bool spinning;     /* one thread spins on `invites` instead of sleeping */
     int64_t spin_ns;   /* how long it spins; adapted to what was useful recently */
     bool quit;
-    weir_worker **workers; /* each exists until the pool is freed */
-    uint32_t num_made;     /* in `workers` */
-    uint32_t num_leaving;  /* of these, surplus ones that still run a step */
+    weir_pool_thread **threads; /* each exists until the pool is freed */
+    uint32_t num_made;          /* in `threads` */
+    uint32_t num_leaving;       /* of these, surplus ones that still run a step */
     int64_t threads_since_ns;
     weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
     uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
     uv_cond_t parked;      /* the thread is not surplus any more, or quit; with lock */
 
     /* written with lock, read by any thread */
-    atomic_uint num_workers; /* threads wanted; those with a higher index are surplus, and park */
+    atomic_uint num_wanted; /* threads wanted; those with a higher index are surplus, and park */
 
     /* written with lock, read by the spinning thread without; in a separate cache line */
     char padding[CACHE_LINE];
@@ -363,9 +362,9 @@ struct weir_pipeline {
     uv_mutex_t lock;
 
     /* guarded by lock */
-    weir_worker *bursts; /* burst.c: threads with a burst, linked through burst.next */
-    weir_error error;    /* lock.c */
-    bool paused;         /* running.c: what is measured is in no lap */
+    weir_pool_thread *bursts; /* burst.c: threads with a burst, linked through burst.next */
+    weir_error error;         /* lock.c */
+    bool paused;              /* running.c: what is measured is in no lap */
     bool closing; /* pipeline.c: weir_pipeline_free() or _close() has begun: the run is over once the work is */
     weir__waking waking; /* see there */
 

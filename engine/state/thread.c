@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 _Thread_local const struct weir_pipeline *weir__pipeline_of_thread;
-_Thread_local const struct weir_worker *weir__worker_of_thread;
+_Thread_local const struct weir_pool_thread *weir__own_pool_thread;
 
 int weir__thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, void *argument)
 {

@@ -5,7 +5,7 @@
 #include <uv.h>
 
 struct weir_pipeline;
-struct weir_worker;
+struct weir_pool_thread;
 
 /* Read in signal handlers, where a thread must not allocate its variables: they are there from its start. */
 #define WEIR_SIGNAL_SAFE __attribute__((tls_model("initial-exec")))
@@ -20,6 +20,6 @@ int weir__thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, 
 extern _Thread_local const struct weir_pipeline *weir__pipeline_of_thread WEIR_SIGNAL_SAFE;
 
 /* The thread of a pool that this is. NULL = none. */
-extern _Thread_local const struct weir_worker *weir__worker_of_thread WEIR_SIGNAL_SAFE;
+extern _Thread_local const struct weir_pool_thread *weir__own_pool_thread WEIR_SIGNAL_SAFE;
 
 #endif

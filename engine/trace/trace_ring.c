@@ -82,14 +82,14 @@ void weir__trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, 
 
 /* ---- what the core records ------------------------------------------------------------------------------------- */
 
-static weir_pipeline *pipeline_of(const weir__node *node)
+static weir_pipeline *pipeline_of(const weir__core_node *node)
 {
     return (weir_pipeline *)node->graph;
 }
 
-static void record_state(const weir__slot *core, slot_state state, int64_t at_ns)
+static void record_state(const weir__core_slot *core, slot_state state, int64_t at_ns)
 {
-    const weir_slot *slot = (const weir_slot *)core;
+    const weir_task *slot = (const weir_task *)core;
     weir_pipeline *pipeline = pipeline_of(core->node);
     bool began_later = core->state == SLOT_RUNNING && core->begin_ns > core->entered_ns;
     int64_t on_ns = pipeline->trace->on_ns;
@@ -120,7 +120,7 @@ static void record_level(const weir__queue *queue, weir_trace_kind kind, const w
 }
 
 /* The times since the result before. */
-static void record_parts(const weir_slot *slot)
+static void record_parts(const weir_task *slot)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
     for (uint32_t i = 0; i < slot->num_parts; i++) {
@@ -138,9 +138,9 @@ static void record_parts(const weir_slot *slot)
     }
 }
 
-static void record_task_end(const weir__slot *core, bool dropped)
+static void record_task_end(const weir__core_slot *core, bool dropped)
 {
-    const weir_slot *slot = (const weir_slot *)core;
+    const weir_task *slot = (const weir_task *)core;
     weir_pipeline *pipeline = pipeline_of(core->node);
     record_parts(slot);
     uint32_t flags = (core->flushing ? WEIR_TRACE_FLUSH : 0) | (dropped ? WEIR_TRACE_DROPPED : 0);
@@ -156,9 +156,9 @@ static void record_task_end(const weir__slot *core, bool dropped)
 }
 
 /* The label of the result, unless it is the label of the slot's input. */
-static void record_result(const weir__slot *core)
+static void record_result(const weir__core_slot *core)
 {
-    if (core->out.label_owner != ((const weir_slot *)core)->label)
+    if (core->out.label_owner != ((const weir_task *)core)->label)
         add_label_of_item_locked(pipeline_of(core->node), &core->out);
 }
 
@@ -167,10 +167,10 @@ static const weir__recorder recorder = { record_state, record_level, record_task
 /* ---- on and off ---------------------------------------------------------------------------------------------- */
 
 /* A slot that waits for a thread has no label yet, but its input has. */
-static void record_slot_locked(weir_slot *slot)
+static void record_slot_locked(weir_task *slot)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
-    const weir__slot *core = &slot->core;
+    const weir__core_slot *core = &slot->core;
     bool waits = core->state == SLOT_READY && core->has_in && !slot->label;
     add_label_locked(pipeline, WEIR_TRACE_LABEL, core->trace_item, waits ? core->in.label_owner : slot->label);
     if (core->state != SLOT_RUNNING && core->has_out)

@@ -166,7 +166,7 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(max_latency_ns, "max_latency", MAX, "s", "sink: longest latency of an item") \
     X(latencies, "latency_histogram", HISTOGRAM, "s", "sink: latencies of the items") \
     X(late_ns, "late_time", SUM, "s", \
-      "sink: time that the consumer, which had found no item and returned, stayed away although there was one") \
+      "sink: time in which an item was there, but the consumer had found none before and had not come back") \
     X(ended_ns, "ended_time", SUM, "s", "time after the end: no item comes any more, and the last one was taken")
 
 /*

@@ -45,7 +45,7 @@ static const weirpy_field decoder_fields[] = {
 };
 
 static const weirpy_field isolated_fields[] = {
-    WEIRPY_FIELD(weir_isolated_config, worker, WEIRPY_TEXT),
+    WEIRPY_FIELD(weir_isolated_config, program, WEIRPY_TEXT),
     WEIRPY_FIELD(weir_isolated_config, max_memory_bytes, WEIRPY_U64),
     WEIRPY_FIELD(weir_isolated_config, no_sandbox, WEIRPY_BOOL),
     { 0 },

@@ -107,7 +107,7 @@ static int isolated_config_init(void *self, weir_error *error)
     setup->input = opens;
     setup->shape = shape;
     config->config = setup;
-    config->worker = setup->worker;
+    config->program = setup->program;
     return WEIR_OK;
 }
 

@@ -16,14 +16,14 @@ enum { ASK_INTERVAL_MS = 50 };
 
 /* -- what a child is started with */
 
-/* weir-worker lies in a folder beside the library; or, if the library is part of a program, near that or where it was
+/* weir-child lies in a folder beside the library; or, if the library is part of a program, near that or where it was
    installed. */
-static char *find_worker(const char *given)
+static char *find_program(const char *given)
 {
-    static const char *const places[] = { WEIR_WORKER, "../" WEIR_LIBDIR "/" WEIR_WORKER };
+    static const char *const places[] = { WEIR_CHILD, "../" WEIR_LIBDIR "/" WEIR_CHILD };
     static const char inside;
     Dl_info info;
-    const char *path = given ? given : secure_getenv("WEIR_WORKER");
+    const char *path = given ? given : secure_getenv("WEIR_CHILD");
     if (path)
         return strdup(path);
     const char *slash = dladdr(&inside, &info) ? strrchr(info.dli_fname, '/') : NULL;
@@ -35,17 +35,17 @@ static char *find_worker(const char *given)
             return near;
         free(near);
     }
-    return strdup(WEIR_INSTALLED_LIBDIR "/" WEIR_WORKER);
+    return strdup(WEIR_INSTALLED_LIBDIR "/" WEIR_CHILD);
 }
 
-static int check_worker(const isolated_setup *setup, weir_error *error)
+static int check_program(const isolated_setup *setup, weir_error *error)
 {
-    if (!setup->worker || setup->message.is_bad)
+    if (!setup->program || setup->message.is_bad)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    if (access(setup->worker, X_OK) == 0)
+    if (access(setup->program, X_OK) == 0)
         return WEIR_OK;
     return weir_error_set(error, WEIR_ENOTFOUND, -errno,
-                          "%s, which runs isolated operations: %s; WEIR_WORKER can name another", setup->worker,
+                          "%s, which runs isolated operations: %s; WEIR_CHILD can name another", setup->program,
                           strerror(errno));
 }
 
@@ -56,14 +56,14 @@ int weir__isolated_setup_new(const weir_isolated_config *isolated, const weir_op
     if (!setup)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     setup->no_sandbox = isolated->no_sandbox;
-    setup->worker = find_worker(isolated->worker);
+    setup->program = find_program(isolated->program);
     setup->message.head.kind = ISOLATED_CONFIG;
     setup->message.head.status = (int)weir_log_get_level();
     setup->message.head.max_memory_bytes = isolated->max_memory_bytes;
     weir__isolated_put_text(&setup->message, WEIR_VERSION);
     weir__isolated_put_text(&setup->message, op->name);
     weir__isolated_put_config(&setup->message, op, config);
-    int rc = check_worker(setup, error);
+    int rc = check_program(setup, error);
     if (rc == WEIR_OK)
         *made = setup;
     else
@@ -76,7 +76,7 @@ void weir__isolated_setup_free(isolated_setup *setup)
     if (!setup)
         return;
     weir__isolated_message_free(&setup->message);
-    free(setup->worker);
+    free(setup->program);
     free(setup);
 }
 
@@ -115,7 +115,7 @@ int weir__isolated_child_lost(isolated_child *child, const isolated_setup *setup
 {
     char text[256];
     if (failure == EPIPE || failure == ECONNRESET) {
-        int status = weir__isolated_process_tell_end(&child->process, setup->worker, text, sizeof text);
+        int status = weir__isolated_process_tell_end(&child->process, setup->program, text, sizeof text);
         drop_blocks(child);
         return weir_error_set(error, status, 0, "%s", text);
     }
@@ -201,9 +201,10 @@ int weir__isolated_child_start(isolated_child *child, const isolated_setup *setu
         return WEIR_OK;
     first.head.sandbox = (uint32_t)sandbox;
     child->sandbox = sandbox;
-    int failure = weir__isolated_process_start(&child->process, setup->worker, sandbox);
+    int failure = weir__isolated_process_start(&child->process, setup->program, sandbox);
     if (failure)
-        return weir_error_set(error, WEIR_ESYSTEM, -failure, "cannot start %s: %s", setup->worker, strerror(failure));
+        return weir_error_set(error, WEIR_ESYSTEM, -failure, "cannot start %s: %s", setup->program,
+                              strerror(failure));
     int rc = weir__isolated_send(child->process.fd, &first)
                  ? weir__isolated_child_await(child, setup, waiter, &answer, error)
                  : weir__isolated_child_lost(child, setup, errno, error);

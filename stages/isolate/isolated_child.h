@@ -24,7 +24,7 @@ typedef struct isolated_setup {
     isolated_message message; /* the first one to each child */
     isolated_shape shape;     /* of the results */
     weir_input_config input;  /* as which this process opens files for the child; without its strings */
-    char *worker;             /* the program */
+    char *program;            /* that runs in it */
     bool no_sandbox;
 } isolated_setup;
 

@@ -7,7 +7,7 @@
 
 #include "stages/isolate/message.h"
 
-/* The decode stages of weir, which every worker program knows; NULL at the end. */
+/* The decode stages of weir, which every child program knows; NULL at the end. */
 extern const weir_op *const weir__isolated_own_ops[];
 
 /* Puts the config, op->config_size bytes, as it was given by the user. */

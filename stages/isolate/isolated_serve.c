@@ -346,16 +346,16 @@ static int configure_pipeline(isolated_message *message, const weir_op *const *o
 {
     const char *version = weir__isolated_get_text(message);
     if (message->head.kind != ISOLATED_CONFIG || !version || strcmp(version, WEIR_VERSION) != 0)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the program has weir %s, but its worker program %s",
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the program has weir %s, but its child program %s",
                               version ? version : "?", WEIR_VERSION);
     const char *name = weir__isolated_get_text(message);
     inner = find_op(name, ops, num_ops);
     if (!inner)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the worker program has no operation \"%s\"",
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the child program has no operation \"%s\"",
                               name ? name : "?");
     void *config = weir__isolated_get_config(message, inner);
     if (!config)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
+        return weir_error_set(error, WEIR_EINVAL, 0, "the child program has another config of \"%s\"", name);
     sandbox = (sandbox_kind)message->head.sandbox;
     const weir_input_config *input = weir__isolated_input(inner, config);
     weir__sandbox_limit_thread(sandbox, input ? input->ca_file : NULL);

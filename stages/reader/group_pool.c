@@ -1,15 +1,15 @@
 /*
- * A group: the caller appends its packets (is_whole: all are there); a worker takes it (is_taken), appends its pictures, and ends it
+ * A group: the caller appends its packets (is_whole: all are there); a thread takes it (is_taken), appends its pictures, and ends it
  * (is_done); the caller takes the pictures, and removes it.
  *
  * Invariants:
  * - The groups are in the order of the file. Only the first one's pictures are taken, and only the last one gets packets.
- * - Groups are taken in their order, so the first one has a worker as soon as there is any.
- * - The worker of the first group waits for nothing but its packets, which the caller reads whenever it waits; and for room only while
- *   a picture of that group is there to be taken, or the caller has one, which it gives back before it waits. So caller and workers
+ * - Groups are taken in their order, so the first one has a thread as soon as there is any.
+ * - The thread of the first group waits for nothing but its packets, which the caller reads whenever it waits; and for room only while
+ *   a picture of that group is there to be taken, or the caller has one, which it gives back before it waits. So caller and threads
  *   never wait for each other.
  * - waiting_bytes <= max_bytes, except for one picture: what one thread decodes at once.
- * - A worker does not change anything of the file, the decoder or the stream: it reads the stream's rotation, and its frames go to the
+ * - A thread does not change anything of the file, the decoder or the stream: it reads the stream's rotation, and its frames go to the
  *   decoder's account of memory, which is atomic.
  */
 #include "stages/reader/group_pool.h"
@@ -51,7 +51,7 @@ typedef struct group {
     struct group *next;
 } group;
 
-typedef struct worker {
+typedef struct group_thread {
     weir_group_pool *pool;
     pthread_t thread;
     bool has_thread;
@@ -63,15 +63,15 @@ typedef struct worker {
     weir_rotator rotator;
     weir_scaler scaler;
     weir_ffmpeg_log log;
-} worker;
+} group_thread;
 
 struct weir_group_pool {
     /* immutable after open */
     weir_file_packets *file;
     const weir_picture_config *config;
     uint64_t max_bytes;
-    unsigned num_workers;
-    worker *workers;
+    unsigned num_threads;
+    group_thread *threads;
 
     /* the caller's thread */
     weir_group_cut cut;
@@ -128,7 +128,7 @@ static void free_group(group *old)
     free(old);
 }
 
-/* ---- workers --------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------- */
 
 static void note_doubt(weir_group_pool *pool)
 {
@@ -156,7 +156,7 @@ static group *take_group(weir_group_pool *pool)
     return taken;
 }
 
-/* The group's next packet, which the worker frees; NULL = no more, or stopped. */
+/* The group's next packet, which the thread frees; NULL = no more, or stopped. */
 static AVPacket *take_packet(weir_group_pool *pool, group *from)
 {
     AVPacket *taken = NULL;
@@ -237,7 +237,7 @@ static waiting_picture *make_picture(size_t num_bytes)
 }
 
 /* Scales the picture; NULL = failed, or stopped. Its room is taken. */
-static waiting_picture *scale_picture(worker *self, const group *of, const AVFrame *picture)
+static waiting_picture *scale_picture(group_thread *self, const group *of, const AVFrame *picture)
 {
     weir_group_pool *pool = self->pool;
     waiting_picture *made = NULL;
@@ -281,8 +281,8 @@ static bool append_picture(weir_group_pool *pool, group *to, waiting_picture *pi
     return true;
 }
 
-/* Makes the picture of the worker's frame. False: failed, or stopped. */
-static bool put_group_frame(worker *self, group *to)
+/* Makes the picture of the thread's frame. False: failed, or stopped. */
+static bool put_group_frame(group_thread *self, group *to)
 {
     const weir_group_pool *pool = self->pool;
     const AVFrame *picture = self->frame;
@@ -301,7 +301,7 @@ static bool put_group_frame(worker *self, group *to)
 }
 
 /* Is the frame the one that another decoder would give, at the same time? FFmpeg's guess of a time depends on the frames before. */
-static bool is_sound(const worker *self)
+static bool is_sound(const group_thread *self)
 {
     const AVFrame *frame = self->frame;
     return !(frame->flags & AV_FRAME_FLAG_CORRUPT) && !frame->decode_error_flags && frame->pts != AV_NOPTS_VALUE &&
@@ -309,7 +309,7 @@ static bool is_sound(const worker *self)
 }
 
 /* Sends a packet, NULL at the end, and takes the frames that are ready. False: failed, stopped or doubtful. */
-static bool decode_packet(worker *self, const AVPacket *packet, group *to)
+static bool decode_packet(group_thread *self, const AVPacket *packet, group *to)
 {
     const weir_decoder *decoder = self->pool->file->decoder;
     if (packet && weir__hidden_packets_add(&self->hidden, self->codec->codec, packet) != WEIR_OK)
@@ -323,7 +323,7 @@ static bool decode_packet(worker *self, const AVPacket *packet, group *to)
     return rc == (packet ? AVERROR(EAGAIN) : AVERROR_EOF) && !is_out && self->log.num_trouble == 0;
 }
 
-static bool decode_group(worker *self, group *from)
+static bool decode_group(group_thread *self, group *from)
 {
     int first_delay = -1;
     bool is_going = true;
@@ -348,9 +348,9 @@ static bool decode_group(worker *self, group *from)
     return true;
 }
 
-static void *run_worker(void *opaque)
+static void *run_group_thread(void *opaque)
 {
-    worker *self = opaque;
+    group_thread *self = opaque;
     const char *path = self->pool->file->path;
     group *taken;
     weir__ffmpeg_log_begin(&self->log, path, path);
@@ -366,10 +366,10 @@ static void *run_worker(void *opaque)
 /* ---- opening --------------------------------------------------------------------------------------------------- */
 
 /* Without a codec or a thread it stays idle: the others do its work. */
-static void start_worker(weir_group_pool *pool, worker *started)
+static void start_group_thread(weir_group_pool *pool, group_thread *started)
 {
     sigset_t all, before;
-    *started = (worker){ .pool = pool };
+    *started = (group_thread){ .pool = pool };
     started->codec = weir__decoder_another_codec(pool->file->decoder, NULL);
     started->frame = av_frame_alloc();
     if (!started->codec || !started->frame)
@@ -377,13 +377,13 @@ static void start_worker(weir_group_pool *pool, worker *started)
     sigfillset(&all);
     sigdelset(&all, SIGPROF); /* profilers want it on every thread */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    started->has_thread = pthread_create(&started->thread, NULL, run_worker, started) == 0;
+    started->has_thread = pthread_create(&started->thread, NULL, run_group_thread, started) == 0;
     if (started->has_thread) /* else it would have that of its creator, which may be a pool's */
         pthread_setname_np(started->thread, "weir-group");
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void free_worker(worker *old)
+static void free_group_thread(group_thread *old)
 {
     avcodec_free_context(&old->codec);
     av_frame_free(&old->frame);
@@ -423,23 +423,23 @@ static weir_group_pool *make_pool(weir_file_packets *file, const weir_group_pict
 {
     unsigned num_threads = file->decoder->config->threads;
     weir_group_pool *pool = calloc(1, sizeof *pool);
-    worker *workers = calloc(num_threads, sizeof *workers);
-    if (!pool || !workers) {
+    group_thread *threads = calloc(num_threads, sizeof *threads);
+    if (!pool || !threads) {
         free(pool);
-        free(workers);
+        free(threads);
         weir__reader_fail_memory(error);
         return NULL;
     }
     pool->file = file;
     pool->config = pictures->config;
     pool->max_bytes = limit_of_pictures(file);
-    pool->num_workers = num_threads;
-    pool->workers = workers;
+    pool->num_threads = num_threads;
+    pool->threads = threads;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->has_work, NULL);
     pthread_cond_init(&pool->has_news, NULL);
     for (unsigned i = 0; i < num_threads; i++)
-        start_worker(pool, &workers[i]);
+        start_group_thread(pool, &threads[i]);
     return pool;
 }
 
@@ -456,8 +456,8 @@ int weir__group_pool_open(weir_group_pool **pool, weir_file_packets *file, const
     *pool = make_pool(file, pictures, error);
     if (!*pool)
         return WEIR_ENOMEM;
-    for (unsigned i = 0; i < (*pool)->num_workers; i++)
-        if ((*pool)->workers[i].has_thread)
+    for (unsigned i = 0; i < (*pool)->num_threads; i++)
+        if ((*pool)->threads[i].has_thread)
             return WEIR_OK;
     weir__group_pool_free(*pool); /* it goes on without */
     *pool = NULL;
@@ -472,10 +472,10 @@ void weir__group_pool_free(weir_group_pool *pool)
     pool->is_stopped = true;
     pthread_cond_broadcast(&pool->has_work);
     pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 0; i < pool->num_workers; i++) {
-        if (pool->workers[i].has_thread)
-            pthread_join(pool->workers[i].thread, NULL);
-        free_worker(&pool->workers[i]);
+    for (unsigned i = 0; i < pool->num_threads; i++) {
+        if (pool->threads[i].has_thread)
+            pthread_join(pool->threads[i].thread, NULL);
+        free_group_thread(&pool->threads[i]);
     }
     while (pool->first) {
         group *next = pool->first->next;
@@ -487,7 +487,7 @@ void weir__group_pool_free(weir_group_pool *pool)
     pthread_cond_destroy(&pool->has_news);
     pthread_cond_destroy(&pool->has_work);
     pthread_mutex_destroy(&pool->lock);
-    free(pool->workers);
+    free(pool->threads);
     free(pool);
 }
 
@@ -613,8 +613,8 @@ static bool should_read(const weir_group_pool *pool)
     return !pool->is_read && (is_starving || pool->packet_bytes < pool->file->max_cached_bytes);
 }
 
-/* One look at the workers. WEIR_SKIP: look again, after reading if *is_hungry. */
-static int look_at_workers(weir_group_pool *pool, bool *is_hungry)
+/* One look at the threads. WEIR_SKIP: look again, after reading if *is_hungry. */
+static int look_at_threads(weir_group_pool *pool, bool *is_hungry)
 {
     int rc = WEIR_SKIP;
     pthread_mutex_lock(&pool->lock);
@@ -652,7 +652,7 @@ static int wait_for_picture(weir_group_pool *pool, weir_error *error)
 {
     bool is_hungry;
     int rc;
-    while ((rc = look_at_workers(pool, &is_hungry)) == WEIR_SKIP) {
+    while ((rc = look_at_threads(pool, &is_hungry)) == WEIR_SKIP) {
         rc = weir__decoder_check_stop(pool->file->decoder, error);
         if (rc == WEIR_OK && is_hungry)
             rc = read_group_packet(pool, error);

@@ -328,7 +328,7 @@ const tool_command tool_fleet = {
         "Compares the last run of each rank of the job that started last. The ranks can have a database each, or "
         "share "
         "one; a folder stands for all *.db files in it; files that are not databases of weir are named and left out. "
-        "The job may still be running. Ranks of the job that no database has are listed as missing. Runs belong to "
+        "The job may still be running. Ranks of the job without a database are listed as missing. Runs belong to "
         "the "
         "same job if they have the same name of a job (from the launcher) and number of ranks, and less than a "
         "minute "

@@ -35,8 +35,8 @@
  * items.
  *
  * Children are started with posix_spawn(), never with fork() alone, so multi-threaded programs can use them. Each child
- * runs a separate program, weir-worker, which contains the decode stages of weir. For your own operations, write a
- * worker program that calls weir_isolated_serve(); this can be your own program.
+ * runs a separate program, weir-child, which contains the decode stages of weir. For your own operations, write a
+ * child program that calls weir_isolated_serve(); this can be your own program.
  *
  * The results are the same as without isolation; weir_task_seq(), _epoch(), _source() and the label are passed on. But
  * in a child weir_task_should_stop() is never true, and weir_task_event() has no effect. The metric cpu_time contains
@@ -64,8 +64,9 @@ typedef struct weir_isolated_config {
     const void *config; /* of op, copied; NULL = all-zero. It must not contain pointers, except for the decode stages
                            of weir */
     size_t config_size; /* of *config, in bytes */
-    const char *worker; /* path of the program that runs in the children; it must be of the same version of weir (NULL
-                           = the environment variable WEIR_WORKER or, if that is not set, weir-worker, which is
+    const char
+        *program; /* path of the program that runs in the children; it must be of the same version of weir (NULL
+                           = the environment variable WEIR_CHILD or, if that is not set, weir-child, which is
                            installed with weir) */
     /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
        fail in the child, which usually fails with WEIR_ENOMEM. Also the size of a file that it writes (RLIMIT_FSIZE), one
@@ -89,7 +90,7 @@ static inline void weir_pipe_isolated(weir_builder *builder, const weir_isolated
  * nobody vouches for, without a pipeline. All functions of weir/video_reader.h take it, and give the same frames, times and errors;
  * a child that is killed or says what makes no sense is one failed call, as above, and the next call starts a new child.
  *
- * Only worker, max_memory_bytes and no_sandbox of the isolated config are used (NULL = all 0); op, config and config_size must
+ * Only program, max_memory_bytes and no_sandbox of the isolated config are used (NULL = all 0); op, config and config_size must
  * not be set. Differences: a file of functions is read into memory here, at most the input's max_pipe_bytes of it; the config has no allocator;
  * weir_video_reader_frames_into() copies the frames once. A call that should_stop() ends kills the child.
  *
@@ -100,7 +101,7 @@ WEIR_API int weir_isolated_reader_open(weir_video_reader **reader, const weir_vi
                                        const weir_isolated_config *isolated, size_t isolated_size, weir_error *error);
 
 /*
- * Call it at the start of main() in a worker program, before anything else. In a child that weir_isolated has started
+ * Call it at the start of main() in a child program, before anything else. In a child that weir_isolated has started
  * it never returns: it runs the requested operation, one of `ops` (by name) or a decode stage, until the parent ends.
  * In any other process it returns WEIR_EINVAL at once, and the program continues.
  */

@@ -18,7 +18,7 @@
 enum { MOST_EVENTS = 20000000 };
 
 typedef struct sim_slot {
-    weir__slot core; /* first; of the consumer, not used */
+    weir__core_slot core; /* first; of the consumer, not used */
     bool is_consumer, is_busy, is_late;
     uint64_t num_results, num_steps; /* that its task has still to make */
     double since;
@@ -28,13 +28,13 @@ typedef struct sim_slot {
     double credit; /* of batches and chunks: the part of a result that its inputs have made so far */
 } sim_slot;
 
-typedef struct sim_crew {
-    weir__crew core; /* first */
+typedef struct sim_pool {
+    weir__core_pool core; /* first */
     uint32_t free_threads;
-} sim_crew;
+} sim_pool;
 
 typedef struct sim_node {
-    weir__node core; /* first */
+    weir__core_node core; /* first */
     const weir_model_node *model;
     double *shares; /* of a route: the upper ends of its branches' ranges, from 0 to 1 */
     double cpu_done_s, cpu_wait_s;
@@ -56,8 +56,8 @@ typedef struct sim_run {
     sim_block *blocks;
     bool out_of_memory;
     sim_node *nodes;
-    sim_crew *crews; /* 0 is of the pipeline's pool, the others of nodes with private threads */
-    uint32_t num_crews;
+    sim_pool *pools; /* 0 is of the pipeline's pool, the others of nodes with private threads */
+    uint32_t num_pools;
     sim_slot consumer;
     double now, work;
     size_t num_on_cpu;
@@ -198,7 +198,7 @@ static int end_status(sim_slot *slot)
 static void step_ended(sim_run *run, sim_slot *slot)
 {
     int status = slot->core.status = end_status(slot);
-    ((sim_crew *)slot->core.node->crew)->free_threads++;
+    ((sim_pool *)slot->core.node->pool)->free_threads++;
     slot->core.end_ns = run->graph.now_ns;
     slot->core.step_run_ns = slot->core.end_ns - slot->core.begin_ns;
     slot->core.out = slot->core.in;
@@ -228,11 +228,11 @@ static void dispatch_slots(sim_run *run)
     do {
         again = false;
         start_consumer(run);
-        for (uint32_t i = 0; i < run->num_crews; i++) {
-            sim_crew *crew = &run->crews[i];
-            while (crew->core.num_ready && crew->free_threads) {
-                sim_slot *slot = (sim_slot *)weir__crew_pick(&crew->core);
-                crew->free_threads--;
+        for (uint32_t i = 0; i < run->num_pools; i++) {
+            sim_pool *pool = &run->pools[i];
+            while (pool->core.num_ready && pool->free_threads) {
+                sim_slot *slot = (sim_slot *)weir__core_pool_pick(&pool->core);
+                pool->free_threads--;
                 again |= slot->core.finishing;
                 run_step(run, slot);
             }
@@ -303,14 +303,14 @@ static bool next_event(sim_run *run)
 
 /* The route where the branches of a join begin: the first one upstream that no other join closes. NULL = it merges
    sources. */
-static weir__node *route_of(const weir__node *join)
+static weir__core_node *route_of(const weir__core_node *join)
 {
     int num_open = 0;
-    const weir__node *node = join;
+    const weir__core_node *node = join;
     while (node->num_ins > 0) {
         node = node->ins[0]->producer;
         if (node->num_outs > 1 && num_open-- == 0)
-            return (weir__node *)node;
+            return (weir__core_node *)node;
         num_open += node->num_ins > 1;
     }
     return NULL;
@@ -350,15 +350,15 @@ static void make_slots(sim_run *run, sim_node *node)
     }
 }
 
-static weir__crew *make_crew(sim_run *run, uint32_t threads)
+static weir__core_pool *make_pool(sim_run *run, uint32_t threads)
 {
-    sim_crew *crew = &run->crews[run->num_crews++];
-    crew->free_threads = threads;
-    crew->core.graph = &run->graph;
-    crew->core.num_words = (run->graph.num_nodes + 63) / 64;
-    crew->core.ready_ranks = allocate_array(run, crew->core.num_words, sizeof *crew->core.ready_ranks);
-    crew->core.ranks = allocate_array(run, run->graph.num_nodes, sizeof *crew->core.ranks);
-    return &crew->core;
+    sim_pool *pool = &run->pools[run->num_pools++];
+    pool->free_threads = threads;
+    pool->core.graph = &run->graph;
+    pool->core.num_words = (run->graph.num_nodes + 63) / 64;
+    pool->core.ready_ranks = allocate_array(run, pool->core.num_words, sizeof *pool->core.ready_ranks);
+    pool->core.ranks = allocate_array(run, run->graph.num_nodes, sizeof *pool->core.ranks);
+    return &pool->core;
 }
 
 static void make_node(sim_run *run, uint32_t index)
@@ -370,7 +370,7 @@ static void make_node(sim_run *run, uint32_t index)
     node->core.index = index;
     node->core.has_tasks = strcmp(model->kind, "merge") != 0 && strcmp(model->kind, "sink") != 0;
     if (node->core.has_tasks)
-        node->core.crew = model->threads ? make_crew(run, model->threads) : &run->crews[0].core;
+        node->core.pool = model->threads ? make_pool(run, model->threads) : &run->pools[0].core;
     node->core.order = model->output_order;
     node->core.merge_order = model->merge_order;
     node->core.merge_seed = run->spec->seed;
@@ -415,14 +415,14 @@ static bool make_graph(sim_run *run)
     for (uint32_t i = 0; i < num_nodes; i++)
         num_slots += run->spec->nodes[i].concurrency;
     run->nodes = allocate_array(run, num_nodes, sizeof *run->nodes);
-    run->graph.nodes = allocate_array(run, num_nodes, sizeof(weir__node *));
-    run->crews = allocate_array(run, num_nodes + 1, sizeof *run->crews);
+    run->graph.nodes = allocate_array(run, num_nodes, sizeof(weir__core_node *));
+    run->pools = allocate_array(run, num_nodes + 1, sizeof *run->pools);
     run->delays.entries = allocate_array(run, num_slots, sizeof(event_entry));
     run->works.entries = allocate_array(run, num_slots, sizeof(event_entry));
     run->consumer.is_consumer = true;
     if (run->out_of_memory)
         return false;
-    make_crew(run, run->spec->threads);
+    make_pool(run, run->spec->threads);
     for (uint32_t i = 0; i < num_nodes; i++)
         make_node(run, i);
     if (run->out_of_memory)
@@ -457,7 +457,7 @@ static void settle_all(sim_run *run, bool begins)
     for (uint32_t i = 0; i < run->graph.num_nodes; i++) {
         sim_node *node = &run->nodes[i];
         for (uint32_t j = 0; j < node->core.num_made; j++) {
-            weir__slot *slot = node->core.slots[j];
+            weir__core_slot *slot = node->core.slots[j];
             node->core.time_ns[weir__slot_time(slot)] += now_ns - slot->since_ns;
             slot->since_ns = now_ns;
         }

@@ -371,8 +371,8 @@ static void rest_tuner(weir_tuner *tuner, double rate, double half)
     tuner->rest_rate = rate;
     tuner->rest_half = half;
     tuner->strange_since_ns = 0;
-    tell_decision(tuner, &decision, "rests at %.4g/s: nothing more brings a gain, and nothing less costs nothing",
-                  rate);
+    tell_decision(tuner, &decision,
+                  "rests at %.4g/s: no larger setting brings a gain, and every smaller one costs throughput", rate);
 }
 
 /*

@@ -165,13 +165,13 @@ static uint32_t one_less(uint32_t threads)
 
 /* -- what the trials say */
 
-void weir__live_conclude(full_verdict *v, const live_trial *t, bool has_rivals)
+void weir__live_conclude(full_verdict *v, const live_trial *t, bool has_second_limit)
 {
     char gain[80];
     size_t used = strlen(v->sentence);
     format_gain(gain, sizeof gain, t);
     used += (size_t)snprintf(v->sentence + used, sizeof v->sentence - used, " Doubled: %s.", gain);
-    bool is_alone = weir__live_brings_nothing(t) && !has_rivals;
+    bool is_alone = weir__live_brings_nothing(t) && !has_second_limit;
     if (is_alone && used < sizeof v->sentence)
         snprintf(v->sentence + used, sizeof v->sentence - used, " It serves %.3g items per second whatever you set.",
                  t->rate);
@@ -206,7 +206,7 @@ void weir__live_conclude_set(full_verdict *v, const live_set *set, const live_tr
     *v->other_name = *v->other_sentence = '\0';
 }
 
-static void conclude_slots(experiment *e, const node_view *n, const live_trial *t, bool has_rivals)
+static void conclude_slots(experiment *e, const node_view *n, const live_trial *t, bool has_second_limit)
 {
     full_verdict *v = e->verdict;
     bool waits = v->shown.kind == WEIR_VERDICT_OUTSIDE;
@@ -219,7 +219,7 @@ static void conclude_slots(experiment *e, const node_view *n, const live_trial *
                        !waits      ? ""
                        : waits_for ? waits_for
                                    : "something outside weir");
-    weir__live_conclude(v, t, has_rivals);
+    weir__live_conclude(v, t, has_second_limit);
 }
 
 /* The nodes of the set without those from `at` on; returns their number. */
@@ -348,7 +348,8 @@ static void examine_cpus(experiment *e)
     if (node < 0)
         return;
     const node_view *n = &e->view.nodes[node];
-    bool is_starved = n->slots * n->thread >= ONE, are_taken = e->view.system.budget - e->view.system.process >= ONE;
+    bool is_starved = n->slots * n->thread >= HALF,
+         are_taken = e->view.system.budget - e->view.system.process >= HALF;
     live_trial t = is_starved ? try_threads(e, node, twice) : try_slots(e, node);
     if (isnan(t.gain) || !decides(&t))
         return;

@@ -65,9 +65,9 @@ bool weir__live_parse_trial(const char *text, uint32_t *at, uint32_t *num, live_
 /* Adds the trial to what helps, or was tried; as often as it was tried, the last result counts. */
 void weir__live_keep_trial(full_verdict *verdict, const live_set *set, const live_trial *trial);
 
-/* Twice the slots of the stage that limits were tried: adds the result to the sentence, and its confidence. has_rivals: other
+/* Twice the slots of the stage that limits were tried: adds the result to the sentence, and its confidence. has_second_limit: other
    stages are used nearly as much; a single stage that brings nothing then says nothing about what they bring together. */
-void weir__live_conclude(full_verdict *verdict, const live_trial *trial, bool has_rivals);
+void weir__live_conclude(full_verdict *verdict, const live_trial *trial, bool has_second_limit);
 
 /* The stages of the set limit together: says so, with what twice the slots of each bring. `alone`: those of the stage that the
    verdict has named. */

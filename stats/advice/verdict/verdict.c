@@ -51,7 +51,7 @@ static bool is_starved(const judgement *j, const node_view *n)
                        ? other->slots * other->thread
                        : 0;
     }
-    return n->thread > 0 && waiting >= ONE && waiting > idle;
+    return n->thread > 0 && waiting >= HALF && waiting > idle;
 }
 
 static double computing(const node_view *n)
@@ -89,7 +89,7 @@ static bool cpus_are_full(const judgement *j)
 {
     const system_view *s = &j->view->system;
     double waiting = waiting_for_cpus(j);
-    return s->budget - s->process < ONE || (cpus_left(j) < waiting && waiting >= ONE);
+    return s->budget - s->process < HALF || (cpus_left(j) < waiting && waiting >= HALF);
 }
 
 /* The CPUs that threads and processes other than the pools' use, beyond what the consumer may use. */
@@ -141,7 +141,7 @@ static finding measure_order(const judgement *j)
     finding most = { 0 };
     for (size_t i = 0; i < j->view->num_nodes; i++) {
         const node_view *n = &j->view->nodes[i];
-        if (is_worker(n) && n->turn > most.share && is_worth(n->turn) && n->slots * n->turn >= ONE)
+        if (is_worker(n) && n->turn > most.share && is_worth(n->turn) && n->slots * n->turn >= HALF)
             most = (finding){ .node = n, .share = n->turn };
     }
     if (most.node)
@@ -184,7 +184,7 @@ static bool wait_for_cpus(const judgement *j, const node_view *n)
 static bool wait_for_helpers(const judgement *j)
 {
     double own = own_threads_cpus(j);
-    return cpus_are_full(j) && own >= MOST * j->view->system.process && own >= ONE;
+    return cpus_are_full(j) && own >= MOST * j->view->system.process && own >= HALF;
 }
 
 static bool lacks_cpus(const judgement *j)
@@ -202,7 +202,7 @@ static double missing_cpus(const judgement *j)
 static finding taken_by(const judgement *j, double taken)
 {
     double missing = missing_cpus(j);
-    return of_first(j, lacks_cpus(j) && missing >= ONE && taken >= MOST * missing);
+    return of_first(j, lacks_cpus(j) && missing >= HALF && taken >= MOST * missing);
 }
 
 static finding measure_stolen(const judgement *j)
@@ -246,7 +246,7 @@ static finding measure_source(const judgement *j)
 static finding measure_own_threads(const judgement *j)
 {
     double own = own_threads_cpus(j);
-    return of_first(j, computing(j->first) < MOST && own >= ONE && own >= MOST * j->view->system.process);
+    return of_first(j, computing(j->first) < MOST && own >= HALF && own >= MOST * j->view->system.process);
 }
 
 static finding measure_slots(const judgement *j)
@@ -485,7 +485,7 @@ static void tell_cpus(full_verdict *v, const judgement *j)
     if (j->view->world > 1 && isnan(s->ranks))
         weir__verdict_add_evidence(v, "other programs may be other ranks of this job, of which the database has none "
                                       "(weir merge joins their databases)");
-    if (own_threads_cpus(j) >= ONE)
+    if (own_threads_cpus(j) >= HALF)
         weir__verdict_add_evidence(v, "%.2f CPUs are used by threads that are not the pipeline's",
                                    own_threads_cpus(j));
 }
@@ -493,16 +493,16 @@ static void tell_cpus(full_verdict *v, const judgement *j)
 /* -- evidence on what tasks wait for */
 
 /* What the slowest of 100 items take together, if an end to that is worth a change. */
-static void tell_giants(full_verdict *v, const node_view *n)
+static void report_tail(full_verdict *v, const node_view *n)
 {
     double all = 0, slowest = 0, left = n->times ? floor(0.01 * (double)n->times->count) : 0;
     if (!n->times || left < 1)
         return;
     for (uint32_t i = n->times->last + 1; i-- > n->times->first;) {
-        double length_s = weir__model_bucket_s(i), number = (double)n->times->buckets[i], giants = fmin(number, left);
+        double length_s = weir__model_bucket_s(i), number = (double)n->times->buckets[i], tail = fmin(number, left);
         all += length_s * number;
-        slowest += length_s * giants;
-        left -= giants;
+        slowest += length_s * tail;
+        left -= tail;
     }
     if (is_worth(slowest / all))
         weir__verdict_add_evidence(
@@ -562,7 +562,7 @@ static void tell_waits(full_verdict *v, const judgement *j, const node_view *n)
                                    "reads and writes %s per second",
                                    100 * s->io_pressure, bytes);
     tell_sleeps(v, n);
-    tell_giants(v, n);
+    report_tail(v, n);
 }
 
 static void tell_queue(full_verdict *v, const queue_view *q, double share)
@@ -636,7 +636,7 @@ static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind k
     if (kind == WEIR_VERDICT_OUTSIDE || kind == WEIR_VERDICT_SOURCE)
         tell_waits(v, j, found->node);
     if (kind == WEIR_VERDICT_SLOTS)
-        tell_giants(v, found->node);
+        report_tail(v, found->node);
     if (found->queue && !found->node)
         tell_queue(v, found->queue, found->loss);
     else if (found->queue)
@@ -705,7 +705,7 @@ static const char failing[] = "Items that fail: %.0f %% of the time of the tasks
 /* Another resource is in use nearly as much: without the first limit, that one would be reached soon. Or the resource is
    not quite full, and bursts explain most of the rest. Or there are bursts, and others take all CPUs: they delay threads at
    random. */
-static void add_rival(judgement *j, const rule *r, const finding *found)
+static void add_second_limit(judgement *j, const rule *r, const finding *found)
 {
     static const char queues[] = "The queue %s: items come and go in bursts that it is too small for.",
                       others[] = "The CPUs: other programs take them, so that threads work in bursts.";
@@ -713,16 +713,17 @@ static void add_rival(judgement *j, const rule *r, const finding *found)
     bool is_consumer = r->kind == WEIR_VERDICT_CONSUMER, by_use = found->node && found->node == j->first;
     bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS ||
                   r->sentence == epoch_ends; /* of bursts, too */
-    const node_view *rival = is_consumer ? j->first : by_use && !shares ? j->second : NULL;
+    const node_view *second = is_consumer ? j->first : by_use && !shares ? j->second : NULL;
     finding queue = { 0 };
     if (by_use && !is_consumer && !shares)
         queue = measure_queue(j);
-    double use = rival ? use_of(j, rival) : 0;
-    if (rival && use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
-        weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", rival->name,
+    double use = second ? use_of(j, second) : 0;
+    if (second && use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
+        weir__verdict_add_evidence(v, "%s is in use nearly as much: for %.0f %% of the time", second->name,
                                    100 * fmin(1, use));
-        weir__verdict_settle_other(v, weir__verdict_kind_of(rival), rival->name, rival->is_source ? sources : stages);
-    } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_left(j) < ONE && missing_cpus(j) >= ONE) {
+        weir__verdict_settle_other(v, weir__verdict_kind_of(second), second->name,
+                                   second->is_source ? sources : stages);
+    } else if (r->kind == WEIR_VERDICT_QUEUE && cpus_left(j) < HALF && missing_cpus(j) >= HALF) {
         tell_cpus(v, j);
         weir__verdict_settle_other(v, WEIR_VERDICT_CPUS, "", others);
     } else if (queue.queue && queue.share >= MOST) {
@@ -751,7 +752,7 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
         weir__verdict_text(v->sentence, failing, 100 * named->failed, name);
     if (r->kind == WEIR_VERDICT_CONSUMER && j->view->trains)
         weir__verdict_settle(v, WEIR_VERDICT_NONE, "", training, v->shown.confidence);
-    add_rival(j, r, found);
+    add_second_limit(j, r, found);
 }
 
 /* Without the use of slots: the place before which items wait, and behind which none do. */

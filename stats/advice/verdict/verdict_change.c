@@ -129,12 +129,12 @@ void weir__verdict_tell_difference(full_verdict *v, const verdict_view *a, const
         const node_view *slow = &slower->nodes[i], *fast = find_node(faster, slow->name);
         if (explains(slower, slow, fast))
             tell_task_times(v, is_b_slower ? fast : slow, is_b_slower ? slow : fast, names);
-        if (fast && fabs(slow->slots - fast->slots) >= ONE)
+        if (fast && fabs(slow->slots - fast->slots) >= HALF)
             weir__verdict_add_evidence(v, "%s has %.0f slots %s, and %.0f %s", slow->name,
                                        round(is_b_slower ? fast->slots : slow->slots), names[0],
                                        round(is_b_slower ? slow->slots : fast->slots), names[1]);
     }
-    if (fabs(a->system.other - b->system.other) >= ONE)
+    if (fabs(a->system.other - b->system.other) >= HALF)
         weir__verdict_add_evidence(v, "other programs use %.2f CPUs %s, and %.2f %s", a->system.other, names[0],
                                    b->system.other, names[1]);
     if (slower->sink && slower->sink->occupied >= FULL && !(faster->sink && faster->sink->occupied >= FULL))

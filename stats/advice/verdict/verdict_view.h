@@ -18,7 +18,7 @@
  */
 #define FULL 0.7071
 #define MOST 0.5 /* of a time: more than everything else in it */
-#define ONE  0.5 /* a mean number of CPUs, threads or slots that rounds to one */
+#define HALF 0.5 /* a mean number of CPUs, threads or slots that rounds to one */
 
 /* A source, stage, route, merge or sink. NAN = not known. Texts belong to what the view was made from. */
 typedef struct node_view {

@@ -11,7 +11,7 @@
  * Each step is measured as weir_explain_live() does it: the rules of the verdict name what is full; twice of it runs in
  * alternation with the present setting; it is kept only if it delivers more. What brought nothing is remembered, and not
  * tried again until something else is kept, or the load changes. Stages that are used nearly as much as the fullest one are
- * raised together where none brings more alone. When nothing more brings anything, slots and threads are halved in the same way, as
+ * raised together where none brings more alone. When no larger setting brings a gain, slots and threads are halved in the same way, as
  * long as nothing is lost. Then the tuner rests, until the throughput changes by more than a sixth for three seconds.
  *
  * Every change, every outcome and every rest is an event "tuner" of the pipeline with the reason and the result. The

@@ -1,4 +1,4 @@
-/* weir-worker: the program that weir_isolated starts. Users have no reason to run it. */
+/* weir-child: the program that weir_isolated starts. Users have no reason to run it. */
 #include <stdio.h>
 
 #include <weir/isolated.h>
@@ -8,6 +8,6 @@ int main(int argc, char *argv[])
 {
     weir_standard_files_open();
     weir_isolated_serve(argc, argv, NULL, 0);
-    fputs("weir-worker: decodes for weir_isolated, which starts it; see weir/isolated.h\n", stderr);
+    fputs("weir-child: decodes for weir_isolated, which starts it; see weir/isolated.h\n", stderr);
     return 2;
 }
