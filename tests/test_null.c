@@ -235,6 +235,7 @@ TEST_CASE(the_stages_refuse_null)
     assert_false(weir_file_name_matches(NULL, "*"));
     assert_true(weir_file_name_matches("a", NULL));
     REFUSED(weir_isolated_serve(2, NULL, NULL, 0));
+    REFUSED(weir_certificates_set_fallback(NULL, NULL));
     REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
     REFUSED(weir_npy_open(NULL, "a", NULL));
     REFUSED(weir_npy_open(&npy, NULL, NULL));
@@ -558,6 +559,7 @@ TEST_CASE(the_dataset_refuses_null)
 static const char *const without_pointers[] = {
     "weir_clock_ns",
     "weir_console_observer",
+    "weir_certificates_find",
     "weir_cpu_budget",
     "weir_error_set",
     "weir_log",

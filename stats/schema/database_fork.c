@@ -4,8 +4,8 @@
  * fork(), in an order in which SQLite takes several of them itself. SQLite holds them for memory and lists only, not while it
  * reads or writes a file.
  *
- * A process may have several copies of this library with one SQLite: only one of them does this. They see that by a file system of
- * that name, which nobody opens.
+ * A process may have several copies of this library with one SQLite: only one of them does this. They see that by the name of a file
+ * system of SQLite's, which nobody asks for.
  */
 #include "stats/schema/database_fork.h"
 
@@ -41,27 +41,25 @@ static void give_locks(void)
 
 /* ---- one copy of the library ---------------------------------------------------------------------------------------- */
 
-static int refuse_file(sqlite3_vfs *self, const char *name, sqlite3_file *file, int flags, int *used_flags)
-{
-    (void)self, (void)name, (void)flags, (void)used_flags;
-    file->pMethods = NULL;
-    return SQLITE_CANTOPEN;
-}
+/* It works as SQLite's own, because it becomes the default if a program takes its own default away. */
+static sqlite3_vfs marker;
+static const char marker_name[] = "weir-forks";
 
-static sqlite3_vfs marker = {
-    .iVersion = 1,
-    .szOsFile = sizeof(sqlite3_file),
-    .mxPathname = 1,
-    .zName = "weir-forks",
-    .xOpen = refuse_file,
-};
+static bool register_marker(void)
+{
+    const sqlite3_vfs *own = sqlite3_vfs_find("unix");
+    marker = own ? *own : *sqlite3_vfs_find(NULL);
+    marker.zName = marker_name;
+    marker.pNext = NULL;
+    return sqlite3_vfs_register(&marker, 0) == SQLITE_OK;
+}
 
 /* Is this the first copy that asks? */
 static bool mark_process(void)
 {
     sqlite3_mutex *lock = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
     sqlite3_mutex_enter(lock);
-    is_marked = !sqlite3_vfs_find(marker.zName) && sqlite3_vfs_register(&marker, 0) == SQLITE_OK;
+    is_marked = sqlite3_vfs_find(NULL) && !sqlite3_vfs_find(marker_name) && register_marker();
     sqlite3_mutex_leave(lock);
     return is_marked;
 }
