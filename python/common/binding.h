@@ -27,6 +27,36 @@ PyObject *weirpy_raise(const weir_error *error);
 /* A float; None if the number is not finite: it is not known. */
 PyObject *weirpy_known(double number);
 
+/* ---- taking turns ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Where Python is built without the GIL, nothing keeps two threads from running at once. What is "with the GIL" then stands
+ * between these two: threads take turns for each object, and, as with the GIL, not while one has given up its thread state
+ * (Py_BEGIN_ALLOW_THREADS). In all other builds they do nothing. A return between them is not allowed.
+ */
+#ifdef Py_GIL_DISABLED
+#define WEIRPY_BEGIN_TURN(object) Py_BEGIN_CRITICAL_SECTION(object)
+#define WEIRPY_END_TURN()         Py_END_CRITICAL_SECTION()
+#else
+#define WEIRPY_BEGIN_TURN(object) {
+#define WEIRPY_END_TURN()         }
+#endif
+
+/* Defines in_turn_NAME: the method NAME, of which threads take turns for each object. Of METH_NOARGS, METH_O, METH_VARARGS, or
+   (argument void) a getter. */
+#define WEIRPY_IN_TURN(name, argument_type) \
+    static PyObject *in_turn_##name(PyObject *object, argument_type *argument) \
+    { \
+        PyObject *result; \
+        WEIRPY_BEGIN_TURN(object); \
+        result = name(object, argument); \
+        WEIRPY_END_TURN(); \
+        return result; \
+    }
+
+/* When a module is made: it does not need the GIL. 0, or -1 with an exception raised. */
+int weirpy_needs_no_gil(PyObject *module);
+
 /* ---- waiting ------------------------------------------------------------------------------------------------------ */
 
 /* Signals are looked at this often while a call waits: a person does not notice it. */

@@ -41,3 +41,13 @@ PyObject *weirpy_raise(const weir_error *error)
     }
     return NULL;
 }
+
+int weirpy_needs_no_gil(PyObject *module)
+{
+#ifdef Py_GIL_DISABLED
+    return PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
+#else
+    (void)module;
+    return 0;
+#endif
+}

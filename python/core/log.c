@@ -9,6 +9,7 @@
  * handler. What still waits when a signal or _exit() ends the process is lost; at the end of the interpreter it is taken, and
  * later lines go to stderr.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include <weir/clock.h>
@@ -19,9 +20,8 @@
 
 enum { MAX_LINE = 4096 };
 
-/* With the GIL. */
-static bool is_draining; /* by a call that is not done: handlers may call weir */
-static int64_t level_ns; /* when the level was looked at */
+static atomic_bool is_draining; /* by a call that is not done: of another thread, or of a handler that calls weir */
+static int64_t level_ns;        /* when the level was looked at. Of the call that drains */
 
 /* Python's levels are ten apart. */
 static long python_level(weir_log_level level)
@@ -87,16 +87,15 @@ void weirpy_drain_log(void)
     weir_log_level level;
     uint64_t lost;
     PyObject *type, *value, *traceback;
-    if (is_draining)
+    if (atomic_exchange(&is_draining, true))
         return;
-    is_draining = true;
     PyErr_Fetch(&type, &value, &traceback); /* the caller's */
     follow_level();
     while (weir_log_take(&level, line, sizeof line, &lost, 0) == WEIR_OK)
         if (!emit_line(level, line, lost))
             break;
     PyErr_Restore(type, value, traceback);
-    is_draining = false;
+    atomic_store(&is_draining, false);
 }
 
 static PyObject *drain_log(PyObject *module, PyObject *unused)
@@ -112,7 +111,7 @@ static PyObject *end_log(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     weir_log_set_function(NULL, NULL);
     weirpy_drain_log();
-    is_draining = true; /* no Python code for lines from now on */
+    atomic_store(&is_draining, true); /* no Python code for lines from now on */
     Py_RETURN_NONE;
 }
 

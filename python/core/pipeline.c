@@ -10,7 +10,11 @@
  *     closing    set        yes          calls are in progress: none begins any more
  *     closed     NULL       yes          it is freed, or its own threads will free it (weir_pipeline_close())
  */
+#include <stdatomic.h>
+#include <stddef.h>
 #include <unistd.h>
+
+#include <structmember.h>
 
 #include <weir/clock.h>
 #include <weir/item.h>
@@ -18,8 +22,8 @@
 #include "python/core/pipeline.h"
 
 static PyTypeObject *pipeline_type;
-static weirpy_pipeline *first_pipeline; /* with the GIL */
-static bool has_ended;                  /* the interpreter ends; with the GIL */
+static weirpy_pipeline *first_pipeline; /* in turn for pipeline_type */
+static atomic_bool has_ended;           /* the interpreter ends */
 
 /* How long a pipeline that nobody closes, or the end of the interpreter, waits for callables. */
 enum { DROPPED_NS = 100 * 1000 * 1000 };
@@ -165,14 +169,17 @@ static PyObject *pipeline_close(PyObject *object, PyObject *args)
 
 static void add_to_list(weirpy_pipeline *self)
 {
+    WEIRPY_BEGIN_TURN(pipeline_type);
     self->next = first_pipeline;
     if (first_pipeline)
         first_pipeline->previous = self;
     first_pipeline = self;
+    WEIRPY_END_TURN();
 }
 
 static void remove_from_list(weirpy_pipeline *self)
 {
+    WEIRPY_BEGIN_TURN(pipeline_type);
     if (self->previous)
         self->previous->next = self->next;
     else if (first_pipeline == self)
@@ -180,6 +187,34 @@ static void remove_from_list(weirpy_pipeline *self)
     if (self->next)
         self->next->previous = self->previous;
     self->previous = self->next = NULL;
+    WEIRPY_END_TURN();
+}
+
+/* A new reference; NULL = another thread is dropping the object. */
+static PyObject *pipeline_of(PyObject *weak)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *object = NULL;
+    return PyWeakref_GetRef(weak, &object) > 0 ? object : NULL;
+#else
+    PyObject *object = PyWeakref_GetObject(weak); /* borrowed */
+    return object == Py_None ? NULL : Py_XNewRef(object);
+#endif
+}
+
+/* A list of all; NULL with an exception raised. */
+static PyObject *list_pipelines(void)
+{
+    PyObject *all = PyList_New(0);
+    WEIRPY_BEGIN_TURN(pipeline_type);
+    for (weirpy_pipeline *self = first_pipeline; self && all; self = self->next) {
+        PyObject *object = pipeline_of(self->weak);
+        if (object && PyList_Append(all, object))
+            Py_CLEAR(all);
+        Py_XDECREF(object);
+    }
+    WEIRPY_END_TURN();
+    return all;
 }
 
 static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *named)
@@ -188,7 +223,7 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *name
     PyObject *stages, *sink = NULL, *values = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, named, "O|OO", names, &stages, &sink, &values))
         return NULL;
-    if (has_ended) {
+    if (atomic_load(&has_ended)) {
         PyErr_SetString(PyExc_RuntimeError, "the interpreter ends: no pipeline can be built any more");
         return NULL;
     }
@@ -197,7 +232,8 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *name
     if (!self)
         return NULL;
     self->failures = PyList_New(0);
-    if (!self->failures || weirpy_pipeline_build(self, stages, sink, values)) {
+    self->weak = PyWeakref_NewRef((PyObject *)self, NULL);
+    if (!self->failures || !self->weak || weirpy_pipeline_build(self, stages, sink, values)) {
         Py_DECREF(self);
         return NULL;
     }
@@ -234,7 +270,7 @@ static void pipeline_finalize(PyObject *object)
     if (!is_built || is_of_parent(self))
         return;
     PyErr_Fetch(&type, &value, &traceback);
-    if (!has_ended && close_pipeline(self, DROPPED_NS) < 0)
+    if (!atomic_load(&has_ended) && close_pipeline(self, DROPPED_NS) < 0)
         weirpy_report_exception();
     PyErr_Restore(type, value, traceback);
 }
@@ -245,6 +281,8 @@ static void pipeline_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     remove_from_list(self); /* nobody may find it while it waits below */
+    PyObject_ClearWeakRefs(object);
+    Py_CLEAR(self->weak);
     pipeline_finalize(object);
     if (self->run && !is_of_parent(self)) {
         weirpy_drop_open_items(self);
@@ -256,23 +294,40 @@ static void pipeline_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* All are told to stop first, so that they end together. */
+static void stop_at_end(weirpy_pipeline *self)
+{
+    WEIRPY_BEGIN_TURN(self);
+    if (self->pipeline && !is_of_parent(self))
+        weir_pipeline_stop(self->pipeline);
+    WEIRPY_END_TURN();
+}
+
+static void close_at_end(weirpy_pipeline *self, int64_t until_ns)
+{
+    int64_t left_ns = until_ns - weir_clock_ns();
+    remove_from_list(self);
+    WEIRPY_BEGIN_TURN(self);
+    if (close_pipeline(self, left_ns > 0 ? left_ns : 0) < 0)
+        weirpy_report_exception();
+    WEIRPY_END_TURN();
+}
+
+/* All are told to stop first, so that they end together. What other threads were building meanwhile comes next. */
 PyObject *weirpy_pipelines_end(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     const int64_t until_ns = weir_clock_ns() + DROPPED_NS;
-    has_ended = true;
-    for (weirpy_pipeline *self = first_pipeline; self; self = self->next)
-        if (self->pipeline && !is_of_parent(self))
-            weir_pipeline_stop(self->pipeline);
-    while (first_pipeline) {
-        weirpy_pipeline *self = first_pipeline;
-        int64_t left_ns = until_ns - weir_clock_ns();
-        Py_INCREF((PyObject *)self);
-        remove_from_list(self);
-        if (close_pipeline(self, left_ns > 0 ? left_ns : 0) < 0)
-            weirpy_report_exception();
-        Py_DECREF((PyObject *)self);
+    atomic_store(&has_ended, true);
+    for (Py_ssize_t count = 1; count > 0;) {
+        PyObject *all = list_pipelines();
+        if (!all)
+            return NULL;
+        count = PyList_Size(all);
+        for (Py_ssize_t i = 0; i < count; i++)
+            stop_at_end((weirpy_pipeline *)PyList_GetItem(all, i));
+        for (Py_ssize_t i = 0; i < count; i++)
+            close_at_end((weirpy_pipeline *)PyList_GetItem(all, i), until_ns);
+        Py_DECREF(all);
     }
     weirpy_gil_end();
     Py_RETURN_NONE;
@@ -458,39 +513,58 @@ static PyObject *pipeline_mark_mode(PyObject *object, PyObject *args)
 
 /* ---- the type --------------------------------------------------------------------------------------------------------- */
 
+WEIRPY_IN_TURN(pipeline_next, PyObject)
+WEIRPY_IN_TURN(pipeline_stop, PyObject)
+WEIRPY_IN_TURN(pipeline_close, PyObject)
+WEIRPY_IN_TURN(pipeline_checkpoint, PyObject)
+WEIRPY_IN_TURN(weirpy_pipeline_failures, PyObject)
+WEIRPY_IN_TURN(weirpy_pipeline_account, PyObject)
+WEIRPY_IN_TURN(weirpy_pipeline_snapshot, PyObject)
+WEIRPY_IN_TURN(pipeline_set_concurrency, PyObject)
+WEIRPY_IN_TURN(pipeline_set_threads, PyObject)
+WEIRPY_IN_TURN(pipeline_mark_step, PyObject)
+WEIRPY_IN_TURN(pipeline_mark_phase, PyObject)
+WEIRPY_IN_TURN(pipeline_mark_mode, PyObject)
+WEIRPY_IN_TURN(weirpy_pipeline_done, PyObject)
+WEIRPY_IN_TURN(weirpy_pipeline_stats, PyObject)
+WEIRPY_IN_TURN(weirpy_pipeline_explain, PyObject)
+WEIRPY_IN_TURN(weirpy_pipeline_state, void)
+
 static PyMethodDef pipeline_methods[] = {
-    { "next", pipeline_next, METH_VARARGS,
+    { "next", in_turn_pipeline_next, METH_VARARGS,
       "next(timeout=None): the next item; None at the end of an epoch. Raises StopIteration at the end, weir.Stopped "
       "after stop(), "
       "TimedOut after so many seconds, and weir.Error if the pipeline has failed." },
-    { "stop", pipeline_stop, METH_NOARGS,
+    { "stop", in_turn_pipeline_stop, METH_NOARGS,
       "Tells the pipeline to stop. Never waits; next() then raises weir.Stopped." },
-    { "close", pipeline_close, METH_VARARGS,
+    { "close", in_turn_pipeline_close, METH_VARARGS,
       "close(timeout=None): stops the pipeline and frees it. True = all is freed; False = a callable still runs "
       "after so many "
       "seconds, and its thread frees the rest when it returns." },
-    { "checkpoint", pipeline_checkpoint, METH_NOARGS, "The items that are done, as a text for the option resume." },
-    { "failures", weirpy_pipeline_failures, METH_NOARGS,
+    { "checkpoint", in_turn_pipeline_checkpoint, METH_NOARGS,
+      "The items that are done, as a text for the option resume." },
+    { "failures", in_turn_weirpy_pipeline_failures, METH_NOARGS,
       "The failures so far, as exceptions with stage, file, number and epoch. What a callable raised is their "
       "__cause__." },
-    { "account", weirpy_pipeline_account, METH_VARARGS,
+    { "account", in_turn_weirpy_pipeline_account, METH_VARARGS,
       "account(stage=None): where every item went, as numbers by name." },
-    { "snapshot", weirpy_pipeline_snapshot, METH_NOARGS, "The state at this moment: stages, queues and tasks." },
-    { "set_concurrency", pipeline_set_concurrency, METH_VARARGS,
+    { "snapshot", in_turn_weirpy_pipeline_snapshot, METH_NOARGS,
+      "The state at this moment: stages, queues and tasks." },
+    { "set_concurrency", in_turn_pipeline_set_concurrency, METH_VARARGS,
       "set_concurrency(stage, n): changes the slots of a stage." },
-    { "set_threads", pipeline_set_threads, METH_VARARGS,
+    { "set_threads", in_turn_pipeline_set_threads, METH_VARARGS,
       "set_threads(n, stage=None): changes the threads of the pool, or of a stage that has its own." },
-    { "mark_step", pipeline_mark_step, METH_VARARGS, "mark_step(n): the consumer begins this step." },
-    { "mark_phase", pipeline_mark_phase, METH_VARARGS,
+    { "mark_step", in_turn_pipeline_mark_step, METH_VARARGS, "mark_step(n): the consumer begins this step." },
+    { "mark_phase", in_turn_pipeline_mark_phase, METH_VARARGS,
       "mark_phase(name): the consumer begins a phase, such as \"forward\"." },
-    { "done", weirpy_pipeline_done, METH_VARARGS,
+    { "done", in_turn_weirpy_pipeline_done, METH_VARARGS,
       "done(n=1): the n oldest results that are not done yet have been handled." },
-    { "mark_mode", pipeline_mark_mode, METH_VARARGS,
+    { "mark_mode", in_turn_pipeline_mark_mode, METH_VARARGS,
       "mark_mode(name): the consumer begins a mode, such as \"eval\"." },
-    { "stats", weirpy_pipeline_stats, METH_NOARGS,
+    { "stats", in_turn_weirpy_pipeline_stats, METH_NOARGS,
       "Totals of the laps that have ended, by the names of the database: {\"tasks\": {stage: {measure: value}}, "
       "…}." },
-    { "explain", weirpy_pipeline_explain, METH_VARARGS,
+    { "explain", in_turn_weirpy_pipeline_explain, METH_VARARGS,
       "explain(live=False, setting_ns=0): what limits the run, as a text. live: by an experiment of some seconds, "
       "while another thread "
       "iterates; each setting runs for setting_ns at most." },
@@ -498,8 +572,14 @@ static PyMethodDef pipeline_methods[] = {
 };
 
 static PyGetSetDef pipeline_fields[] = {
-    { "state", weirpy_pipeline_state, NULL, "\"running\", \"stopping\", \"failed\", \"ended\" or \"closed\".", NULL },
+    { "state", in_turn_weirpy_pipeline_state, NULL, "\"running\", \"stopping\", \"failed\", \"ended\" or \"closed\".",
+      NULL },
     { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyMemberDef pipeline_members[] = {
+    { "__weaklistoffset__", T_PYSSIZET, offsetof(weirpy_pipeline, weak_list), READONLY, NULL },
+    { NULL, 0, 0, 0, NULL },
 };
 
 static PyType_Slot pipeline_slots[] = {
@@ -510,6 +590,7 @@ static PyType_Slot pipeline_slots[] = {
     { Py_tp_finalize, pipeline_finalize },
     { Py_tp_methods, pipeline_methods },
     { Py_tp_getset, pipeline_fields },
+    { Py_tp_members, pipeline_members },
     { Py_tp_doc, "A pipeline that was built and runs. Threads may share it." },
     { 0, NULL },
 };

@@ -76,7 +76,9 @@ typedef struct weirpy_pipeline {
     weirpy_open_item *open_items, *last_open; /* oldest first */
     bool is_closing;                          /* no call begins any more */
     bool is_warned;                           /* of what the recording lost */
-    struct weirpy_pipeline *previous, *next;  /* in the list of pipelines; with the GIL */
+    PyObject *weak;                           /* a reference to the object itself, for the list */
+    PyObject *weak_list;                      /* Python's */
+    struct weirpy_pipeline *previous, *next;  /* in the list of pipelines, guarded as that is */
 } weirpy_pipeline;
 
 /* Begin and end of a call that uses the pipeline, and gives up the GIL meanwhile. NULL = it is closed, or of another process: an exception is

@@ -203,17 +203,19 @@ PyObject *weirpy_pipeline_failures(PyObject *object, PyObject *unused)
     return PyList_GetSlice(self->failures, 0, PyList_Size(self->failures));
 }
 
-/* The exception of the failure that ended the run, if it was kept: the last one of that stage. Borrowed; NULL = none. */
+/* The exception of the failure that ended the run, if it was kept: the last one of that stage. A new
+   reference; NULL = none. */
 static PyObject *find_cause(weirpy_pipeline *self, const weir_error *error)
 {
     for (Py_ssize_t i = PyList_Size(self->failures); i-- > 0;) {
-        PyObject *exception = PyList_GetItem(self->failures, i);
-        PyObject *stage = PyObject_GetAttrString(exception, "stage");
+        PyObject *exception = Py_XNewRef(PyList_GetItem(self->failures, i));
+        PyObject *stage = exception ? PyObject_GetAttrString(exception, "stage") : NULL;
         bool is_it = stage && PyUnicode_CompareWithASCIIString(stage, error->stage) == 0;
         Py_XDECREF(stage);
         PyErr_Clear();
         if (is_it)
             return exception;
+        Py_XDECREF(exception);
     }
     return NULL;
 }
@@ -246,5 +248,6 @@ PyObject *weirpy_raise_failed(weirpy_pipeline *self, weir_pipeline *pipeline)
     if (exception)
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);
+    Py_XDECREF(of_item);
     return NULL;
 }

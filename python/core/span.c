@@ -13,9 +13,10 @@ static PyTypeObject *span_type, *counter_type;
 
 /* ---- names --------------------------------------------------------------------------------------------------------- */
 
-/* Category: dict of names, of which each is the address of a weir_span_name. They live as long as the process. */
-static PyObject *names;
-static PyObject *user_names; /* those of the category "user"; borrowed from names */
+/* Category: dict of names, of which each is the address of a weir_span_name. They live as long as the process, so what is found is
+   borrowed. Names are added in turn for `adding`. */
+static PyObject *names, *adding;
+static PyObject *user, *user_names; /* the category "user", and its names, which are borrowed */
 
 static PyObject *names_of(PyObject *category)
 {
@@ -51,6 +52,16 @@ static weir_span_name *add_name(PyObject *known, PyObject *category, PyObject *n
     return address ? made : NULL;
 }
 
+/* Another thread may have added it meanwhile. */
+static weir_span_name *find_or_add(PyObject *category, PyObject *name)
+{
+    PyObject *known = names_of(category);
+    PyObject *address = known ? PyDict_GetItemWithError(known, name) : NULL;
+    if (address)
+        return PyLong_AsVoidPtr(address);
+    return known && !PyErr_Occurred() ? add_name(known, category, name) : NULL;
+}
+
 /* NULL with an exception raised. category NULL = "user". */
 static weir_span_name *find_name(PyObject *category, PyObject *name)
 {
@@ -59,18 +70,17 @@ static weir_span_name *find_name(PyObject *category, PyObject *name)
                      PyUnicode_Check(name) ? category : name);
         return NULL;
     }
-    PyObject *known = category ? names_of(category) : user_names;
+    PyObject *known = category ? PyDict_GetItemWithError(names, category) : user_names;
     PyObject *address = known ? PyDict_GetItemWithError(known, name) : NULL;
+    weir_span_name *found = NULL;
     if (address)
         return PyLong_AsVoidPtr(address);
-    if (!known || PyErr_Occurred())
+    if (PyErr_Occurred())
         return NULL;
-    if (category)
-        return add_name(known, category, name);
-    PyObject *user = PyUnicode_FromString("user");
-    weir_span_name *made = user ? add_name(known, user, name) : NULL;
-    Py_XDECREF(user);
-    return made;
+    WEIRPY_BEGIN_TURN(adding);
+    found = find_or_add(category ? category : user, name);
+    WEIRPY_END_TURN();
+    return found;
 }
 
 /* The name from the arguments (name, category="user"), which may be given by name. */
@@ -136,9 +146,11 @@ static PyObject *span_exit(PyObject *object, PyObject *const *args, Py_ssize_t c
 {
     span_object *self = (span_object *)object;
     (void)args, (void)count;
+    WEIRPY_BEGIN_TURN(object);
     if (self->is_open)
         weir_span_finish(&self->token);
     self->is_open = false;
+    WEIRPY_END_TURN();
     Py_RETURN_NONE;
 }
 
@@ -174,8 +186,10 @@ static void span_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
+WEIRPY_IN_TURN(span_enter, PyObject)
+
 static PyMethodDef span_methods[] = {
-    { "__enter__", span_enter, METH_NOARGS, NULL },
+    { "__enter__", in_turn_span_enter, METH_NOARGS, NULL },
     { "__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, NULL },
     { "_again", span_again, METH_NOARGS, "Another span of the same name." },
     { NULL, NULL, 0, NULL },
@@ -407,12 +421,12 @@ static PyMethodDef functions[] = {
 int weirpy_span_ready(PyObject *module)
 {
     names = PyDict_New();
-    PyObject *user = names ? PyUnicode_FromString("user") : NULL;
+    adding = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
+    user = names ? PyUnicode_FromString("user") : NULL;
     user_names = user ? names_of(user) : NULL;
-    Py_XDECREF(user);
     span_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &span_spec, NULL);
     counter_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &counter_spec, NULL);
-    if (!user_names || !span_type || !counter_type)
+    if (!user_names || !adding || !span_type || !counter_type)
         return -1;
     return PyModule_AddFunctions(module, functions);
 }

@@ -199,10 +199,14 @@ static PyObject *table_stream(PyObject *object, PyObject *unused)
     return capsule;
 }
 
+WEIRPY_IN_TURN(table_columns, PyObject)
+WEIRPY_IN_TURN(table_next, PyObject)
+WEIRPY_IN_TURN(table_stream, PyObject)
+
 static PyMethodDef table_methods[] = {
-    { "columns", table_columns, METH_NOARGS, "Names and types." },
-    { "next", table_next, METH_NOARGS, "The next rows, as a list of tuples; None at the end." },
-    { "stream", table_stream, METH_NOARGS, "The rows as a stream of Arrow, which owns them from now on." },
+    { "columns", in_turn_table_columns, METH_NOARGS, "Names and types." },
+    { "next", in_turn_table_next, METH_NOARGS, "The next rows, as a list of tuples; None at the end." },
+    { "stream", in_turn_table_stream, METH_NOARGS, "The rows as a stream of Arrow, which owns them from now on." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -70,11 +70,16 @@ static PyObject *loop_judge(PyObject *object, PyObject *unused)
         "starts", (unsigned long long)r.num_starts, "start", weirpy_known(r.start_s), "text", r.text);
 }
 
+WEIRPY_IN_TURN(loop_wait, PyObject)
+WEIRPY_IN_TURN(loop_step, PyObject)
+WEIRPY_IN_TURN(loop_pause, PyObject)
+WEIRPY_IN_TURN(loop_judge, PyObject)
+
 static PyMethodDef loop_methods[] = {
-    { "wait", loop_wait, METH_NOARGS, "The loop asks for data." },
-    { "step", loop_step, METH_O, "step(is_replayed): it has them." },
-    { "pause", loop_pause, METH_NOARGS, "It does something else." },
-    { "judge", loop_judge, METH_NOARGS, "What is known so far, as a dict; times are in seconds." },
+    { "wait", in_turn_loop_wait, METH_NOARGS, "The loop asks for data." },
+    { "step", in_turn_loop_step, METH_O, "step(is_replayed): it has them." },
+    { "pause", in_turn_loop_pause, METH_NOARGS, "It does something else." },
+    { "judge", in_turn_loop_judge, METH_NOARGS, "What is known so far, as a dict; times are in seconds." },
     { NULL, NULL, 0, NULL },
 };
 

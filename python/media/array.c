@@ -4,6 +4,7 @@
  */
 #include "python/media/media.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "stages/batch/dlpack_layout.h"
@@ -31,13 +32,33 @@ static void choose_element(dl_tensor *tensor, Py_ssize_t index)
     tensor->strides++;
 }
 
+/* A tensor makes the item share its memory: one thread at a time. Never held while Python runs. */
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+
+static int share_item(const weirpy_view *of, const weir_memory *wanted, struct DLManagedTensorVersioned **tensor,
+                      weir_error *error)
+{
+    pthread_mutex_lock(&sharing);
+    int rc = of->column ? weir_column_to_dlpack(of->item, of->column, tensor, error)
+                        : weir_to_dlpack(of->item, of->part, wanted, tensor, error);
+    pthread_mutex_unlock(&sharing);
+    return rc;
+}
+
+static int share_unversioned(const weirpy_view *of, const weir_memory *wanted, struct DLManagedTensor **tensor,
+                             weir_error *error)
+{
+    pthread_mutex_lock(&sharing);
+    int rc = weir_to_dlpack_unversioned(of->item, of->part, wanted, tensor, error);
+    pthread_mutex_unlock(&sharing);
+    return rc;
+}
+
 static dl_versioned *make_tensor(const weirpy_view *of, const weir_memory *wanted)
 {
     struct DLManagedTensorVersioned *tensor = NULL;
     weir_error error = { 0 };
-    int rc = of->column ? weir_column_to_dlpack(of->item, of->column, &tensor, &error)
-                        : weir_to_dlpack(of->item, of->part, wanted, &tensor, &error);
-    if (rc != WEIR_OK) {
+    if (share_item(of, wanted, &tensor, &error) != WEIR_OK) {
         weirpy_raise(&error);
         return NULL;
     }
@@ -172,7 +193,7 @@ static PyObject *make_capsule(const weirpy_view *of, const weir_memory *wanted, 
     void *tensor = NULL;
     if (is_versioned || of->column)
         tensor = make_tensor(of, wanted);
-    else if (weir_to_dlpack_unversioned(of->item, of->part, wanted, &old, &error) == WEIR_OK) {
+    else if (share_unversioned(of, wanted, &old, &error) == WEIR_OK) {
         tensor = old;
         choose_element(&((dl_managed *)tensor)->tensor, of->index);
     } else

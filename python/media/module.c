@@ -37,8 +37,8 @@ static int fill_module(PyObject *module)
         weirpy_core_table->register_type(WEIR_TYPE_COLLATED, weirpy_wrap_batch) || weirpy_convert_ready() ||
         find_certificates())
         return -1;
-    return weirpy_array_ready(module) || weirpy_result_ready(module) || weirpy_reader_ready(module) ||
-           weirpy_dataset_ready(module) || weirpy_stages_ready(module);
+    return weirpy_needs_no_gil(module) || weirpy_array_ready(module) || weirpy_result_ready(module) ||
+           weirpy_reader_ready(module) || weirpy_dataset_ready(module) || weirpy_stages_ready(module);
 }
 
 PyMODINIT_FUNC PyInit__media(void);
