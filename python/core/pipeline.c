@@ -14,12 +14,12 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include <structmember.h>
-
 #include <weir/clock.h>
 #include <weir/item.h>
 
 #include "python/core/pipeline.h"
+
+#include <structmember.h> /* after Python.h */
 
 static PyTypeObject *pipeline_type;
 static weirpy_pipeline *first_pipeline; /* in turn for pipeline_type */
