@@ -50,8 +50,8 @@ def test_names_that_threads_add_at_the_same_time_are_the_same():
                 pass
 
     in_threads(use)
-    counted = {(found.category, found.name): found.count for found in weir.spans()}
-    assert all(counted[name] == NUM_THREADS for name in names)
+    counted = {found["name"]: found["count"] for found in weir.spans()}
+    assert all(counted[f"{category}/{name}"] == NUM_THREADS for category, name in names)
 
 
 def test_threads_view_the_same_frames(clip):
