@@ -61,7 +61,7 @@ static int register_end(PyObject *module)
 /* 0, or -1 with an exception raised. */
 static int add_parts(PyObject *module)
 {
-    int (*const parts[])(PyObject *) = { weirpy_needs_no_gil,   weirpy_gil_ready,     weirpy_stage_ready,
+    int (*const parts[])(PyObject *) = { weirpy_needs_no_gil,   weirpy_gil_ready,      weirpy_stage_ready,
                                          weirpy_callable_ready, weirpy_pipeline_ready, weirpy_span_ready,
                                          weirpy_watch_ready,    weirpy_stats_ready,    weirpy_verdict_ready,
                                          weirpy_log_ready,      register_end };
