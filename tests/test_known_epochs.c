@@ -84,9 +84,10 @@ static void run(known_epochs *all, int64_t interval_ns)
                         &(weir_stage_options){ .threads = 1, .queue_items = 2 * NUM_ITEMS });
     weir_builder_pipe(builder, &work, NULL, 0, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(
-        builder, &(weir_pipeline_options){
-                     .threads = 2, .observers = &observer, .num_observers = 1, .stats_interval_ns = interval_ns });
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = NUM_THREADS,
+                                                                       .observers = &observer,
+                                                                       .num_observers = 1,
+                                                                       .stats_interval_ns = interval_ns });
     pthread_t consumer = thread_start(consume, pipeline);
     virtual_time_drive(pipeline);
     virtual_time_sleep(ALL_MS * MS);
