@@ -45,7 +45,8 @@ PyObject *weirpy_known(double number);
 /* Defines in_turn_NAME: the method NAME, of which threads take turns for each object. Of METH_NOARGS, METH_O, METH_VARARGS, or
    (argument void) a getter. */
 #define WEIRPY_IN_TURN(name, argument_type) \
-    static PyObject *in_turn_##name(PyObject *object, argument_type *argument) \
+    static PyObject *in_turn_##name(PyObject *object, \
+                                    argument_type *argument) /* NOLINT(bugprone-macro-parentheses): a type */ \
     { \
         PyObject *result; \
         WEIRPY_BEGIN_TURN(object); \

@@ -146,7 +146,7 @@ static void view_open_tasks(verdict_view *view, const weir_snapshot *s, double p
         int node = s->tasks[i].pending ? -1 : weir__live_find(view, s->tasks[i].stage);
         node_view *n = node >= 0 ? &view->nodes[node] : NULL;
         double in_use = n ? n->slots * n->busy * elapsed_s : 0;
-        if (in_use > 0)
+        if (n && in_use > 0)
             n->cpu = fmin(1, n->cpu + fmin(1, left_s / open_s) * fmin(1e-9 * (double)s->tasks[i].age_ns, elapsed_s) /
                                           in_use);
     }

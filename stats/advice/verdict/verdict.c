@@ -746,7 +746,7 @@ static void apply_rule(judgement *j, const rule *r, const finding *found)
     weir__verdict_settle(v, r->kind, name, r->sentence, fmin(SURE, found->share));
     if (r->kind == WEIR_VERDICT_OUTSIDE && named && weir__verdict_waits_for(named))
         weir__verdict_text(v->sentence, waiting, name, weir__verdict_waits_for(named));
-    if (r->sentence == epoch_ends && at_epoch_ends(named) > 0)
+    if (named && r->sentence == epoch_ends && at_epoch_ends(named) > 0)
         say_epoch_ends(v, named);
     if (r->kind == WEIR_VERDICT_FAILURES && named)
         weir__verdict_text(v->sentence, failing, 100 * named->failed, name);
