@@ -557,24 +557,12 @@ TEST_CASE(the_dataset_refuses_null)
 
 /* These take no pointer, or are tested elsewhere. */
 static const char *const without_pointers[] = {
-    "weir_clock_ns",
-    "weir_console_observer",
-    "weir_certificates_find",
-    "weir_cpu_budget",
-    "weir_error_set",
-    "weir_log",
-    "weir_log_get_level",
-    "weir_log_set_level",
-    "weir_log_set_function",
-    "weir_status_name",
-    "weir_status_text",
-    "weir_log_queue_start",
-    "weir_reader_table",
-    "weir_subject_metrics",
-    "weir_run_state_name",
-    "weir_verdict_word",
-    "weir_version",
-    "weir_verdict_limit_rules",
+    "weir_clock_ns",      "weir_console_observer", "weir_certificates_find",
+    "weir_cpu_budget",    "weir_error_set",        "weir_log",
+    "weir_log_get_level", "weir_log_set_level",    "weir_log_set_function",
+    "weir_status_name",   "weir_status_text",      "weir_log_queue_start",
+    "weir_reader_table",  "weir_subject_metrics",  "weir_run_state_name",
+    "weir_verdict_word",  "weir_version",          "weir_verdict_limit_rules",
 };
 
 static char *read_all(const char *path)
