@@ -562,7 +562,7 @@ static PyMethodDef pipeline_methods[] = {
     { "mark_mode", in_turn_pipeline_mark_mode, METH_VARARGS,
       "mark_mode(name): the consumer begins a mode, such as \"eval\"." },
     { "stats", in_turn_weirpy_pipeline_stats, METH_NOARGS,
-      "Totals of the laps that have ended, by the names of the database: {\"tasks\": {stage: {measure: value}}, "
+      "Totals up to now, by the names of the database: {\"tasks\": {stage: {measure: value}}, "
       "…}." },
     { "explain", in_turn_weirpy_pipeline_explain, METH_VARARGS,
       "explain(live=False, setting_ns=0): what limits the run, as a text. live: by an experiment of some seconds, "
