@@ -37,6 +37,7 @@ static struct {
     pthread_t driver;
     bool has_driver;
     weir_pipeline *pipeline; /* the driver's only */
+    bool has_seen_end;       /* the driver's only: the service thread was woken since, to take the last lap */
     _Atomic int64_t late_ns, cpu_ns;
     atomic_bool lets_go, ends;
 
@@ -47,7 +48,8 @@ static struct {
     uint32_t num_asleep, num_of[NUM_KINDS];
     sem_t *service; /* in its wait; NULL = it works, or has not begun */
     int64_t service_until_ns;
-    bool has_service, is_posted;
+    sem_t *wakes_service; /* NULL = it has not begun */
+    bool is_posted;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
 
 /* ---- the readings ---------------------------------------------------------------------------------------------- */
@@ -101,7 +103,7 @@ static bool wait_for_post(sem_t *woken, int64_t until_ns)
     pthread_mutex_lock(&kept.lock);
     kept.service = woken;
     kept.service_until_ns = until_ns + atomic_load(&kept.late_ns);
-    kept.has_service = true;
+    kept.wakes_service = woken;
     kept.is_posted = false;
     pthread_mutex_unlock(&kept.lock);
     while (sem_wait(woken) != 0 && errno == EINTR)
@@ -162,7 +164,7 @@ static void let_go_locked(void)
 static bool is_service_at_rest_locked(void)
 {
     int value = 0;
-    if (!kept.has_service)
+    if (!kept.wakes_service)
         return false;
     return kept.service && !kept.is_posted && sem_getvalue(kept.service, &value) == 0 && value == 0;
 }
@@ -171,6 +173,16 @@ static bool is_service_at_rest_locked(void)
 static bool is_guarded_locked(void)
 {
     return kept.service && kept.service_until_ns - virtual_time_ns() <= WEIR_MILLISECOND;
+}
+
+/* The engine wakes the service thread after it has let the state be seen; time may not move in between. */
+static void see_end(void)
+{
+    kept.has_seen_end = true;
+    pthread_mutex_lock(&kept.lock);
+    if (kept.wakes_service)
+        sem_post(kept.wakes_service);
+    pthread_mutex_unlock(&kept.lock);
 }
 
 /* All who are outside sleep, each task that runs does, and nothing is ready that could run. The tasks are counted first: then
@@ -193,8 +205,11 @@ static bool do_all_sleep(void)
     }
     bool are_tasks = num_tasks == num_running && (num_ready == 0 || num_running >= s->threads || is_guarded);
     bool is_consumer = is_consumer_asleep || s->queues[s->num_queues - 1].depth == 0;
+    bool is_new_end = strcmp(s->state, "ended") == 0 && !kept.has_seen_end;
     weir_snapshot_free(s);
-    return are_tasks && is_consumer;
+    if (is_new_end)
+        see_end();
+    return are_tasks && is_consumer && !is_new_end;
 }
 
 /* Nobody tells when all sleep: it looks again after a while, which leaves the CPUs to those that do not. */
@@ -218,6 +233,7 @@ static void *drive(void *argument)
 void virtual_time_drive(weir_pipeline *pipeline)
 {
     kept.pipeline = pipeline;
+    kept.has_seen_end = false;
     atomic_store(&kept.lets_go, false);
     atomic_store(&kept.ends, false);
     assert_int_equal(pthread_create(&kept.driver, NULL, drive, NULL), 0);
@@ -242,7 +258,7 @@ void virtual_time_begin(void)
     atomic_store(&kept.now_ns, 1000 * WEIR_SECOND);
     atomic_store(&kept.late_ns, 0);
     atomic_store(&kept.cpu_ns, 0);
-    kept.has_service = false;
+    kept.wakes_service = NULL;
     weir__readings_set(&invented);
 }
 
