@@ -502,8 +502,8 @@ static double unevenness_of(const verdict_view *view)
 live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns)
 {
     if (!counts_work(view, slice_ns))
-        return (live_unit){ .node = -1, .per_item = 1, .unevenness = unevenness_of(view) };
-    return (live_unit){ .node = view->work_node, .per_item = view->work_per_s / view->items_per_s };
+        return (live_unit){ .node = -1, .per_item = 1, .unevenness = unevenness_of(view), .view = view };
+    return (live_unit){ .node = view->work_node, .per_item = view->work_per_s / view->items_per_s, .view = view };
 }
 
 double weir__mean_interval(const double *values, uint32_t count, double *half_width)
@@ -589,13 +589,28 @@ static void add_flows(queue_flow *flows, const weir_snapshot *s, double sign)
     }
 }
 
-/* The share of what was taken that was no flow, of the queue that lost most of it. */
-static double lost_share(const queue_flow *flows, size_t num)
+/*
+ * Whether the flow through the queue could go on at `gain` times the rate. By the utilisation law, its producer is then busy for gain ×
+ * its share of the time now. If that is less than all of it, the queue is filled again, and what it lost is due to the moments at
+ * which the slices began and ended: of few items that is a large part. Queues behind the stage whose work is counted have no part in it.
+ */
+static bool can_last(const live_unit *unit, size_t queue, double gain)
+{
+    int putter = unit->view->queues[queue].putter;
+    if (putter < 0)
+        return false;
+    return (unit->node >= 0 && putter >= unit->node) || unit->view->nodes[putter].busy * gain < 1;
+}
+
+/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. */
+static double lost_share(const alternation *a, int setting, double gain)
 {
     double most = 0;
-    for (size_t i = 0; i < num; i++)
-        if (flows[i].taken > 0)
-            most = fmax(most, flows[i].lost / flows[i].taken);
+    for (size_t i = 0; i < a->num_queues; i++) {
+        const queue_flow *flow = &a->flows[setting][i];
+        if (flow->taken > 0 && !can_last(&a->unit, i, gain))
+            most = fmax(most, flow->lost / flow->taken);
+    }
     return fmin(most, 0.99);
 }
 
@@ -790,9 +805,7 @@ static bool may_be_chance(const alternation *a, double precision)
 /* The means of all pairs, without what the queues lost. */
 static void conclude_trial(const alternation *a, double mean, double half, const double sums[2], live_trial *t)
 {
-    double flow[2];
-    for (int i = 0; i < 2; i++)
-        flow[i] = 1 - lost_share(a->flows[i], a->num_queues);
+    double flow[2] = { 1 - lost_share(a, 0, 1), 1 - lost_share(a, 1, fmax(1, exp(mean))) };
     double most = most_gain(a);
     t->gain = fmin(most, exp(mean) * flow[1] / flow[0]);
     t->low = fmin(most, exp(mean - half) * flow[1] / flow[0]);

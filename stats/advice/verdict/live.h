@@ -37,8 +37,9 @@ typedef struct live_trial {
 /* What a trial counts: items that the consumer takes (node -1), or the work that the tasks of a node report. */
 typedef struct live_unit {
     int node;
-    double per_item;   /* units of an item, on the average */
-    double unevenness; /* of items: variance / mean² of the times that tasks take for them */
+    double per_item;          /* units of an item, on the average */
+    double unevenness;        /* of items: variance / mean² of the times that tasks take for them */
+    const verdict_view *view; /* from which all this is known; it outlives the trial */
 } live_unit;
 
 /* The items, unless these are few in a slice and a stage reports the work within them. */
@@ -47,8 +48,8 @@ live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns);
 /*
  * Runs the present and the other settings in alternation, A B B A …, one slice each, and compares what is done in each pair
  * of slices, in that unit. settle_ns passes after each change before items count: tasks that began before it. What a queue
- * loses during the slices of a setting is no flow, and does not count. In the end the present settings are back. WEIR_OK,
- * also if the run ended (num_pairs then is small); or why the engine refused the change.
+ * loses during the slices of a setting is no flow, and does not count, unless its producer could have kept it full. In the end the
+ * present settings are back. WEIR_OK, also if the run ended (num_pairs then is small); or why the engine refused the change.
  */
 int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
