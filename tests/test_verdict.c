@@ -836,12 +836,26 @@ TEST_CASE(predictions_of_any_size_are_written)
     weir_verdict_advice advice = {
         .change = "this", .options = "", .code = "", .next = "", .assumes = "", .stage = ""
     };
+    advice.error = NAN;
     advice.gain = advice.low = advice.high = advice.more_cpus = advice.more_bytes = 1e200;
     weir_verdict v = { .kind = WEIR_VERDICT_SLOTS, .sentence = "The slots.", .missing = "", .items_per_s = 1e200 };
     v.advice = &advice;
     v.num_advice = 1;
     assert_advice_is_written(
         &v, "What helps (predicted: ", "1000000.00x to 1000000.00x   this (1000000000.0 CPUs more)\n");
+}
+
+/* A gain with its error; what no recording tells is a sentence. */
+TEST_CASE(what_a_prediction_assumes_is_said_with_it)
+{
+    weir_verdict *v = verdict_on(record_case(case_of("two slots that wait")), NULL);
+    assert_advice_is_written(v, "\n   2.00x +/- 0.2",
+                             "if what its tasks wait for can serve twice as many at once; as now if not\n");
+    weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("one slot that computes, and idle CPUs")), NULL);
+    assert_advice_is_written(v, "\n   2.00x +/- 0.2", "decode with 2 slots instead of 1");
+    assert_string_equal(v->advice[0].assumes, "");
+    weir_verdict_free(v);
 }
 
 static weir_verdict_advice invented_advice(const char *change, double low, double high)
@@ -853,6 +867,7 @@ static weir_verdict_advice invented_advice(const char *change, double low, doubl
                                   .assumes = "",
                                   .stage = "",
                                   .gain = (low + high) / 2,
+                                  .error = NAN,
                                   .low = low,
                                   .high = high,
                                   .more_cpus = NAN,
@@ -1100,9 +1115,10 @@ static void assert_advice(const struct advice_case *c, const weir_verdict *v)
         fail_msg("%s: %s: gain %.3f, %.2f items per second, %.3f CPUs", c->what, c->change, a->gain, a->items_per_s,
                  a->more_cpus);
     if (isnan(c->gain))
-        assert_true(isnan(a->low) && isnan(a->high));
+        assert_true(isnan(a->low) && isnan(a->high) && isnan(a->error));
     else
         assert_true(a->low > 0.4 && a->low <= 1 && a->high >= a->gain && a->high <= 1.15 * a->gain);
+    assert_true(isnan(c->gain) || (a->error >= 0.1 && a->error < 0.25));
 }
 
 TEST_CASE(each_advice_has_its_figures)

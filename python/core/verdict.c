@@ -118,15 +118,15 @@ static PyObject *text_or_none(const char *text)
 static PyObject *advice_object(const weir_verdict *verdict, size_t at)
 {
     const weir_verdict_advice *a = &verdict->advice[at];
-    return Py_BuildValue("{sN sN s(NN) sN sN sN sN sN sN sI sI sO sO}",                                      /* */
-                         "change", text_or_none(a->change), "gain", weirpy_known(a->gain),                   /* */
-                         "gain_range", weirpy_known(a->low), weirpy_known(a->high),                          /* */
-                         "items_per_s", weirpy_known(a->items_per_s),                                        /* */
-                         "more_cpus", weirpy_known(a->more_cpus), "more_bytes", weirpy_known(a->more_bytes), /* */
-                         "next", text_or_none(a->next), "assumes", text_or_none(a->assumes),                 /* */
-                         "stage", text_or_none(a->stage), "slots", a->slots, "threads", a->threads,          /* */
-                         "is_measured", a->is_measured ? Py_True : Py_False, "changes_job",
-                         a->changes_job ? Py_True : Py_False);
+    return Py_BuildValue(
+        "{sN sN sN s(NN) sN sN sN sN sN sN sI sI sO sO}",                                                /* */
+        "change", text_or_none(a->change), "gain", weirpy_known(a->gain),                                /* */
+        "gain_error", weirpy_known(a->error), "gain_range", weirpy_known(a->low), weirpy_known(a->high), /* */
+        "items_per_s", weirpy_known(a->items_per_s),                                                     /* */
+        "more_cpus", weirpy_known(a->more_cpus), "more_bytes", weirpy_known(a->more_bytes),              /* */
+        "next", text_or_none(a->next), "assumes", text_or_none(a->assumes),                              /* */
+        "stage", text_or_none(a->stage), "slots", a->slots, "threads", a->threads,                       /* */
+        "is_measured", a->is_measured ? Py_True : Py_False, "changes_job", a->changes_job ? Py_True : Py_False);
 }
 
 static PyObject *evidence_object(const weir_verdict *verdict, size_t at)

@@ -16,15 +16,15 @@ static struct settings {
 
 static const option_row rows[] = {
     { ROW("verbose", all), .letter = 'v',
-      .help = "print all the evidence, what each prediction assumes, and the limit after each change" },
+      .help = "print all the evidence, and the limit after each change" },
     { ROW("c", code), .help = "also print the changes as settings in C" },
     { 0 },
 };
 
 static void put_json_advice(const weir_verdict_advice *a)
 {
-    json_print(stdout, "{'change': %s, 'options': %s, 'code': %s, 'gain': %g, 'low': %g, 'high': %g, ", a->change,
-               a->options, a->code, a->gain, a->low, a->high);
+    json_print(stdout, "{'change': %s, 'options': %s, 'code': %s, 'gain': %g, 'error': %g, 'low': %g, 'high': %g, ", a->change,
+               a->options, a->code, a->gain, a->error, a->low, a->high);
     json_print(stdout, "'items_per_s': %g, 'more_cpus': %g, 'more_bytes': %g, 'next_limit': %s, 'assumes': %s, ",
                a->items_per_s, (double)a->more_cpus, (double)a->more_bytes, a->next, a->assumes);
     json_print(stdout, "'is_measured': %hhd, 'changes_job': %hhd}", a->is_measured, a->changes_job);

@@ -28,19 +28,28 @@ typedef struct screen {
     size_t indent;   /* of reasons and their labels */
 } screen;
 
+/* " (2.0x +/- 0.2 if …)", or nothing */
+static void write_gain(const weir_verdict_advice *a, char *text, size_t size)
+{
+    *text = '\0';
+    if (!isnan(a->error))
+        snprintf(text, size, " (%.1fx +/- %.1f%s%s)", a->gain, a->gain * a->error, *a->assumes ? " if " : "",
+                 a->assumes);
+    else if (!isnan(a->gain) && a->high - a->low < 0.05)
+        snprintf(text, size, " (%.1fx)", a->gain);
+    else if (!isnan(a->gain))
+        snprintf(text, size, " (%.1fx to %.1fx)", a->low, a->high);
+}
+
 static void put_helps(const run_lines *s, const weir_verdict *v)
 {
-    char text[MAX_LINE], gain[80], change[MAX_LINE];
+    char text[MAX_LINE], gain[512], change[MAX_LINE];
     int count = 0;
     for (size_t i = 0; i < v->num_advice && count < MOST_HELPS; i++) {
         const weir_verdict_advice *a = &v->advice[i];
         if (a->changes_job || (a->is_measured && !(a->low > 1)))
             continue;
-        gain[0] = '\0';
-        if (!isnan(a->gain) && a->high - a->low < 0.05)
-            snprintf(gain, sizeof gain, " (%.1fx)", a->gain);
-        else if (!isnan(a->gain))
-            snprintf(gain, sizeof gain, " (%.1fx to %.1fx)", a->low, a->high);
+        write_gain(a, gain, sizeof gain);
         weir__text_escape(a->change, change, sizeof change);
         snprintf(text, sizeof text, "%.1500s%s%.200s%s", change, *a->options ? ": " : "", a->options, gain);
         run_put_filled(s, s->bold, count++ == 0 ? "HELPS" : "", 7, text);

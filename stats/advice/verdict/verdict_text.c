@@ -35,7 +35,9 @@ static void put_filled(FILE *out, const extent *of, const char *before, const ch
 static void put_advice(FILE *out, const weir_verdict_advice *a, const extent *of)
 {
     char before[64] = "", text[3 * VERDICT_TEXT_BYTES], cpus[80] = "";
-    if (!isnan(a->gain))
+    if (!isnan(a->gain) && !isnan(a->error))
+        snprintf(before, sizeof before, "%.2fx +/- %.2f", fmin(a->gain, 1e6), fmin(a->gain * a->error, 1e6));
+    else if (!isnan(a->gain))
         snprintf(before, sizeof before, "%.2fx to %.2fx", fmin(a->low, 1e6), fmin(a->high, 1e6));
     size_t length = strlen(before);
     memmove(before + (length < GAIN_WIDTH ? GAIN_WIDTH - length : 0), before, length + 1);
@@ -51,8 +53,10 @@ static void put_advice(FILE *out, const weir_verdict_advice *a, const extent *of
     put_filled(out, of, before, text);
     if (of->parts & WEIR_VERDICT_CODE && *a->code)
         put_filled(out, of, "                   C: ", a->code);
-    if (of->parts & WEIR_VERDICT_ALL && *a->assumes)
-        put_filled(out, of, "                   assumes that ", a->assumes);
+    if (*a->assumes && !isnan(a->gain)) {
+        snprintf(text, sizeof text, "if %s; as now if not", a->assumes);
+        put_filled(out, of, "                   ", text);
+    }
     if (of->parts & WEIR_VERDICT_ALL && *a->next)
         put_filled(out, of, "                   then the limit is: ", a->next);
 }

@@ -55,12 +55,15 @@ typedef struct weir_verdict_advice {
     const char *options;     /* for a command line: "--concurrency 4"; "" = not an option of weir record */
     const char *code;        /* C: ".concurrency = 4"; "" = no setting */
     double gain;             /* predicted throughput / the present one; NAN = not predicted */
-    double low, high;        /* its range; without a gain, high is an upper bound, and NAN = not known */
+    /* Of a prediction, relative: 95 % are within gain × (1 ± error) if what it assumes holds. The error of the model is that of
+       replays, see docs/verdict.md. NAN = not predicted. */
+    double error;
+    double low, high;        /* its range, also if that does not hold; without a gain, high is an upper bound, and NAN = not known */
     double items_per_s;      /* predicted */
     double more_cpus;        /* additional CPUs in use; NAN = not known */
     double more_bytes;       /* the same for memory */
     const char *next;        /* the next limit; "" = not known */
-    const char *assumes;     /* what the prediction assumes; "" = nothing in particular */
+    const char *assumes;     /* what the prediction assumes, which no recording tells; "" = nothing in particular */
     const char *stage;       /* whose slots or threads are changed; "" = none, or the threads of the pool */
     uint32_t slots, threads; /* the changed settings; 0 = as they are */
     bool is_measured;        /* in the run, not predicted: low and high are its 95 % interval */
