@@ -174,11 +174,133 @@ static int receive_frames(bare_thread *self)
     return 0;
 }
 
+/* ---- chosen frames ------------------------------------------------------------------------------------------------ */
+
+/* The times of the packets of a file, and of its keyframes, in ascending order. */
+typedef struct packet_times {
+    int64_t *all, *keys;
+    size_t num, num_keys, room;
+} packet_times;
+
+static int by_time(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static int add_time(packet_times *times, int64_t time, bool is_key)
+{
+    if (time == AV_NOPTS_VALUE)
+        return -1;
+    if (times->num == times->room) {
+        size_t room = times->room ? 2 * times->room : 1024;
+        int64_t *all = realloc(times->all, room * sizeof *all);
+        times->all = all ? all : times->all;
+        int64_t *keys = all ? realloc(times->keys, room * sizeof *keys) : NULL;
+        if (!keys)
+            return -1;
+        times->keys = keys;
+        times->room = room;
+    }
+    times->all[times->num++] = time;
+    if (is_key)
+        times->keys[times->num_keys++] = time;
+    return 0;
+}
+
+static int read_times(bare_thread *self, int stream, packet_times *times)
+{
+    int rc = 0;
+    while (rc == 0 && av_read_frame(self->format, self->packet) == 0) {
+        if (self->packet->stream_index == stream)
+            rc = add_time(times, self->packet->pts, self->packet->flags & AV_PKT_FLAG_KEY);
+        av_packet_unref(self->packet);
+    }
+    qsort(times->all, times->num, sizeof *times->all, by_time);
+    qsort(times->keys, times->num_keys, sizeof *times->keys, by_time);
+    return rc == 0 && times->num && times->num_keys ? 0 : -1;
+}
+
+/* Chosen frames of one group of pictures. */
+typedef struct chosen_group {
+    int64_t key;
+    const int64_t *wanted;
+    size_t num_wanted;
+} chosen_group;
+
+static bool is_wanted(const chosen_group *group, int64_t time)
+{
+    for (size_t i = 0; i < group->num_wanted; i++)
+        if (group->wanted[i] == time)
+            return true;
+    return false;
+}
+
+static int receive_wanted(bare_thread *self, const chosen_group *group)
+{
+    while (avcodec_receive_frame(self->codec, self->frame) == 0)
+        if (is_wanted(group, self->frame->pts) && scale_frame(self) < 0)
+            return -1;
+    return 0;
+}
+
+/* The last packet that is wanted is the last one that is decoded. */
+static int decode_group(bare_thread *self, int stream, const chosen_group *group)
+{
+    size_t num_left = group->num_wanted;
+    int rc = av_seek_frame(self->format, stream, group->key, AVSEEK_FLAG_BACKWARD);
+    avcodec_flush_buffers(self->codec);
+    while (rc >= 0 && num_left && av_read_frame(self->format, self->packet) == 0) {
+        bool is_of_stream = self->packet->stream_index == stream;
+        bool is_chosen = is_of_stream && is_wanted(group, self->packet->pts);
+        self->codec->skip_frame = is_chosen ? AVDISCARD_DEFAULT : AVDISCARD_NONREF;
+        num_left -= is_chosen;
+        if (is_of_stream && avcodec_send_packet(self->codec, self->packet) == 0)
+            rc = receive_wanted(self, group);
+        av_packet_unref(self->packet);
+    }
+    avcodec_send_packet(self->codec, NULL);
+    return rc < 0 ? rc : receive_wanted(self, group);
+}
+
+static int64_t key_of(const packet_times *times, int64_t time)
+{
+    int64_t key = times->keys[0];
+    for (size_t i = 0; i < times->num_keys && times->keys[i] <= time; i++)
+        key = times->keys[i];
+    return key;
+}
+
+static int decode_chosen(bare_thread *self, int stream)
+{
+    packet_times times = { NULL, NULL, 0, 0, 0 };
+    size_t numbers[MOST_CHOSEN], count = 0;
+    int64_t wanted[MOST_CHOSEN];
+    int rc = read_times(self, stream, &times);
+    if (rc == 0)
+        count = self->job->choose(times.num, numbers);
+    for (size_t i = 0; i < count; i++)
+        wanted[i] = times.all[numbers[i]];
+    for (size_t first = 0, next; rc == 0 && first < count; first = next) {
+        int64_t key = key_of(&times, wanted[first]);
+        for (next = first + 1; next < count && key_of(&times, wanted[next]) == key; next++)
+            continue;
+        rc = decode_group(self, stream, &(chosen_group){ key, wanted + first, next - first });
+    }
+    free(times.all);
+    free(times.keys);
+    return rc < 0 || self->num_pictures != count ? -1 : 0;
+}
+
+/* ---- a clip --------------------------------------------------------------------------------------------------------- */
+
 static int decode_clip(bare_thread *self, const char *path)
 {
     int stream = -1;
     if (bare_open(path, &self->format, &self->codec, &stream) < 0)
         return -1;
+    if (self->job->choose)
+        return decode_chosen(self, stream);
     while (av_read_frame(self->format, self->packet) == 0) {
         int rc = 0;
         if (self->packet->stream_index == stream && avcodec_send_packet(self->codec, self->packet) == 0)

@@ -2,6 +2,9 @@
  * The baseline of the decode bench: plain threads that take files from a common counter, and decode and scale each
  * one with the FFmpeg libraries, as a hand-written program would. Its pictures are the same as those of the decode
  * stage with its defaults: padded with black, rgb24. It shares no code with the stage.
+ *
+ * Of chosen frames it decodes only what they need: it reads the times of all packets, seeks to the keyframe of each group of pictures
+ * with a chosen frame, and decodes up to the last one of the group, without those frames that no other one needs.
  */
 #ifndef BENCH_DECODE_BARE_LOOP_H
 #define BENCH_DECODE_BARE_LOOP_H
@@ -17,7 +20,12 @@ typedef struct bare_job {
     int width;
     int height;
     bool hash; /* also hash every picture */
+    /* The numbers of the frames that are decoded, in ascending order, into `numbers` (MOST_CHOSEN); returns how many. NULL = all. For
+       containers that store the times of frames, such as MP4. */
+    size_t (*choose)(size_t num_frames, size_t *numbers);
 } bare_job;
+
+enum { MOST_CHOSEN = 64 };
 
 typedef struct bare_result {
     uint64_t num_clips; /* decoded */

@@ -1,7 +1,7 @@
 /*
  * Runs the same decoding job with weir and with the Python libraries installed by bench/peers/setup. The runs are
  * interleaved, each in a separate process. Each process reports its own time without start-up, imports and the first
- * clip, which it has decoded once before.
+ * clip, which it has decoded once before. So does the bare loop, which shows what FFmpeg itself needs.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,38 +16,68 @@
 #include <weir/stages.h>
 
 #include "bench/cli/bench.h"
+#include "bench/decode/bare_loop.h"
 #include "bench/decode/decode_bench.h"
 #include "bench/decode/stage_job.h"
 #include "bench/harness/contest.h"
 
-enum { NUM_JOBS = 4, NUM_CONTENDERS = 7 };
+enum { NUM_JOBS = 4, NUM_CONTENDERS = 8 };
 
 typedef struct peer_job {
     const char *name;
     const char *what;
     weir_sampling sampling;
+    size_t (*choose)(size_t num_frames, size_t *numbers); /* the same for the bare loop */
 } peer_job;
+
+static size_t choose_first(size_t num_frames, size_t *numbers)
+{
+    size_t count = num_frames < 16 ? num_frames : 16;
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = i;
+    return count;
+}
+
+static size_t choose_uniform(size_t num_frames, size_t *numbers)
+{
+    size_t count = num_frames < 16 ? num_frames : 16;
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (2 * i + 1) * num_frames / (2 * count);
+    return count;
+}
+
+static size_t choose_stride(size_t num_frames, size_t *numbers)
+{
+    size_t first = num_frames > 61 ? (num_frames - 61) / 2 : 0, count = 0;
+    for (size_t i = first; i < num_frames && count < 16; i += 4)
+        numbers[count++] = i;
+    return count;
+}
 
 static const peer_job jobs[NUM_JOBS] = {
     { .name = "all", .what = "all frames" },
-    { .name = "first16", .what = "the first 16 frames", .sampling = { .count = 16 } },
+    { .name = "first16", .what = "the first 16 frames", .sampling = { .count = 16 }, .choose = choose_first },
     { .name = "uniform16",
       .what = "16 frames spread over the file",
-      .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 16 } },
+      .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 16 },
+      .choose = choose_uniform },
     { .name = "stride4",
       .what = "16 frames at stride 4 from the middle",
-      .sampling = { .what = WEIR_SAMPLE_CLIPS, .count = 16, .stride_frames = 4, .clip_start = WEIR_CLIP_CENTER } },
+      .sampling = { .what = WEIR_SAMPLE_CLIPS, .count = 16, .stride_frames = 4, .clip_start = WEIR_CLIP_CENTER },
+      .choose = choose_stride },
 };
 
 typedef struct peer_contender {
     const char *name;
-    const char *module; /* required module; NULL = weir itself */
+    const char *module; /* required module; NULL = in this program */
     weir_scaler_kind scaler;
+    bool is_bare;
 } peer_contender;
 
 static const peer_contender contenders[NUM_CONTENDERS] = {
     { .name = "weir" },
     { .name = "weir exact", .scaler = WEIR_SCALER_EXACT },
+    { .name = "bare loop", .is_bare = true },
     { .name = "spdl", .module = "spdl.io" },
     { .name = "pyav", .module = "av" },
     { .name = "decord", .module = "decord" },
@@ -93,6 +123,35 @@ static int run_weir(const void *argument, void *result)
         rc = stage_job_run(&job, out);
     out->wall_s = bench_seconds(CLOCK_MONOTONIC) - wall_s;
     out->cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+    getrusage(RUSAGE_SELF, &used);
+    out->peak_bytes = (double)used.ru_maxrss * 1024;
+    return rc;
+}
+
+static int run_bare(const void *argument, void *result)
+{
+    const peer_run *run = argument;
+    const decode_settings *settings = run->settings;
+    contest_result *out = result;
+    struct rusage used;
+    bare_result sums;
+    bare_job job = { .paths = settings->files.paths,
+                     .num_paths = 1,
+                     .num_threads = run->concurrency,
+                     .width = (int)settings->width,
+                     .height = (int)settings->height,
+                     .choose = run->job->choose };
+    *out = (contest_result){ 0 };
+    int rc = bare_loop(&job, &sums);
+    job.num_paths = settings->files.num_paths;
+    double wall_s = bench_seconds(CLOCK_MONOTONIC), cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    if (rc == 0)
+        rc = bare_loop(&job, &sums);
+    out->wall_s = bench_seconds(CLOCK_MONOTONIC) - wall_s;
+    out->cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+    out->clips = (double)sums.num_clips;
+    out->frames = (double)sums.num_frames;
+    out->failures = (double)sums.num_failures;
     getrusage(RUSAGE_SELF, &used);
     out->peak_bytes = (double)used.ru_maxrss * 1024;
     return rc;
@@ -210,7 +269,11 @@ static int run_job(bench_report *report, const peer_run *like, const bool *there
     for (size_t i = 0; i < NUM_CONTENDERS; i++) {
         runs[i] = *like;
         runs[i].contender = &contenders[i];
-        entries[i] = (contest_entry){ contenders[i].name, contenders[i].module ? run_peer : run_weir, &runs[i] };
+        entries[i] = (contest_entry){ contenders[i].name,
+                                      contenders[i].module    ? run_peer
+                                      : contenders[i].is_bare ? run_bare
+                                                              : run_weir,
+                                      &runs[i] };
         if (!there[i])
             entries[i].work = NULL;
     }
