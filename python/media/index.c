@@ -12,6 +12,7 @@
 #include "python/media/media.h"
 
 #define MEMORY_CAPSULE "weir._media.memory" /* an index in memory, which all its Datasets share */
+#define ORDER_CAPSULE  "weir._media.order"  /* order_arrays */
 
 typedef struct dataset_object {
     PyObject ob_base;
@@ -587,6 +588,87 @@ static PyObject *dataset_ask(PyObject *object, PyObject *args)
     return weirpy_raise(&error);
 }
 
+/* ---- what orders need of each clip ---------------------------------------------------------------------------------- */
+
+typedef struct order_arrays {
+    double *sizes;    /* NULL = the order has groups */
+    uint64_t *groups; /* NULL = the order has sizes */
+} order_arrays;
+
+static void free_order(order_arrays *order)
+{
+    free(order->sizes);
+    free(order->groups);
+    free(order);
+}
+
+static void free_order_capsule(PyObject *capsule)
+{
+    free_order(PyCapsule_GetPointer(capsule, ORDER_CAPSULE));
+}
+
+/* Takes what was read. */
+static PyObject *order_object(order_arrays read, int rc, const weir_error *error)
+{
+    if (rc != WEIR_OK)
+        return weirpy_raise(error);
+    order_arrays *order = malloc(sizeof *order);
+    if (!order) {
+        free(read.sizes);
+        free(read.groups);
+        return PyErr_NoMemory();
+    }
+    *order = read;
+    PyObject *capsule = PyCapsule_New(order, ORDER_CAPSULE, free_order_capsule);
+    if (!capsule)
+        free_order(order);
+    return capsule;
+}
+
+static PyObject *dataset_read_sizes(PyObject *object, PyObject *args)
+{
+    dataset_object *self = (dataset_object *)object;
+    const char *expression;
+    order_arrays read = { NULL, NULL };
+    weir_error error = { 0 };
+    if (!PyArg_ParseTuple(args, "z", &expression))
+        return NULL;
+    lock_dataset(self);
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = weir_dataset_read_sizes(self->dataset, expression, &read.sizes, &error);
+    Py_END_ALLOW_THREADS;
+    unlock_dataset(self);
+    return order_object(read, rc, &error);
+}
+
+static PyObject *dataset_read_files(PyObject *object, PyObject *unused)
+{
+    dataset_object *self = (dataset_object *)object;
+    order_arrays read = { NULL, NULL };
+    weir_error error = { 0 };
+    (void)unused;
+    lock_dataset(self);
+    int rc;
+    Py_BEGIN_ALLOW_THREADS;
+    rc = weir_dataset_read_files(self->dataset, &read.groups, &error);
+    Py_END_ALLOW_THREADS;
+    unlock_dataset(self);
+    return order_object(read, rc, &error);
+}
+
+int weirpy_order_fill(PyObject *capsule, weir_sampler_config *config)
+{
+    if (capsule == Py_None)
+        return 0;
+    const order_arrays *order = PyCapsule_GetPointer(capsule, ORDER_CAPSULE);
+    if (!order)
+        return -1;
+    config->sizes = order->sizes;
+    config->groups = order->groups;
+    return 0;
+}
+
 /* ---- the type ----------------------------------------------------------------------------------------------------- */
 
 static PyMethodDef dataset_methods[] = {
@@ -594,6 +676,9 @@ static PyMethodDef dataset_methods[] = {
     { "count_broken", dataset_count_broken, METH_NOARGS, "How many files cannot be used." },
     { "read_broken", dataset_read_broken, METH_VARARGS,
       "read_broken(number): path, label, reason and status of a file that cannot be used." },
+    { "read_sizes", dataset_read_sizes, METH_VARARGS,
+      "read_sizes(expression): what the order \"buckets\" needs; None = by duration." },
+    { "read_files", dataset_read_files, METH_NOARGS, "What the order \"groups\" needs." },
     { "ask", dataset_ask, METH_VARARGS, "ask(question, where=None): rows of the index, each a dict." },
     { NULL, NULL, 0, NULL },
 };

@@ -194,7 +194,7 @@ static PyObject *collate_stage(PyObject *self, PyObject *values)
 
 /* ---- the items of a dataset --------------------------------------------------------------------------------------- */
 
-static const char *const orders[] = { "listed", "shuffled", NULL };
+static const char *const orders[] = { "listed", "shuffled", "windows", "buckets", "groups", NULL };
 static const char *const shares[] = { "exact", "pad", "drop", NULL };
 static const char *const failed_words[] = { "default", "replace", "mask", "skip", NULL };
 
@@ -205,6 +205,8 @@ static const weirpy_field sampler_fields[] = {
     WEIRPY_ENUM(weir_sampler_source_config, sampler.share, shares),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.num_items, WEIRPY_U64),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.seed, WEIRPY_U64),
+    WEIRPY_FIELD(weir_sampler_source_config, sampler.window_items, WEIRPY_U64),
+    WEIRPY_FIELD(weir_sampler_source_config, sampler.num_buckets, WEIRPY_U32),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.replacement, WEIRPY_BOOL),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.num_samples, WEIRPY_U64),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.world.rank, WEIRPY_U32),
@@ -214,21 +216,24 @@ static const weirpy_field sampler_fields[] = {
 
 static PyObject *sampler_stage(PyObject *self, PyObject *args)
 {
-    PyObject *dataset, *values;
+    PyObject *dataset, *values, *order;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO", &dataset, &values))
+    if (!PyArg_ParseTuple(args, "OOO", &dataset, &values, &order))
         return NULL;
     weir_sampler_source_config *config = calloc(1, sizeof *config);
     PyObject *own = config ? weirpy_dataset_again(dataset) : PyErr_NoMemory();
-    if (config && own && weirpy_fill(config, sampler_fields, values, "sampler") == 0) {
+    PyObject *kept = own ? PyTuple_Pack(2, own, order) : NULL;
+    PyObject *stage = NULL;
+    if (kept && weirpy_fill(config, sampler_fields, values, "sampler") == 0 &&
+        weirpy_order_fill(order, &config->sampler) == 0) {
         config->items = weirpy_dataset_items(own);
-        PyObject *stage = weirpy_core_table->new_stage(&weir_sampler_source, true, config, sizeof *config, NULL, own);
-        Py_DECREF(own);
-        return stage;
+        stage = weirpy_core_table->new_stage(&weir_sampler_source, true, config, sizeof *config, NULL, kept);
+        config = NULL; /* new_stage has taken it */
     }
+    Py_XDECREF(kept);
     Py_XDECREF(own);
     free(config);
-    return NULL;
+    return stage;
 }
 
 /* ---- how many batches a rank gets --------------------------------------------------------------------------------- */
@@ -259,13 +264,13 @@ static weir_sampler *make_sampler(const weir_sampler_config *config, PyObject *r
 
 static PyObject *count_left(PyObject *self, PyObject *args)
 {
-    PyObject *values, *resume;
+    PyObject *values, *order, *resume;
     weir_sampler_source_config config = { 0 };
     unsigned long long batch_items;
     int drop_last;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!Kp", &values, &PyTuple_Type, &resume, &batch_items, &drop_last) ||
-        weirpy_fill(&config, sampler_fields, values, "sampler"))
+    if (!PyArg_ParseTuple(args, "OOO!Kp", &values, &order, &PyTuple_Type, &resume, &batch_items, &drop_last) ||
+        weirpy_fill(&config, sampler_fields, values, "sampler") || weirpy_order_fill(order, &config.sampler))
         return NULL;
     weir_sampler *sampler = make_sampler(&config.sampler, resume);
     if (!sampler)
@@ -294,9 +299,9 @@ static PyMethodDef functions[] = {
     { "video_stage", video_stage, METH_O, "video_stage(options): decodes; options as those of Reader." },
     { "collate_stage", collate_stage, METH_O, "collate_stage(values): makes batches of decoded clips." },
     { "sampler_stage", sampler_stage, METH_VARARGS,
-      "sampler_stage(dataset, values): a source of the dataset's clips, drawn by the sampler." },
+      "sampler_stage(dataset, values, order): a source of the dataset's clips, drawn by the sampler." },
     { "count_left", count_left, METH_VARARGS,
-      "count_left(values, resume, batch_items, drop_last): batches and items of this rank's epoch." },
+      "count_left(values, order, resume, batch_items, drop_last): batches and items of this rank's epoch." },
     { "find_world", find_world, METH_NOARGS,
       "find_world(): rank, number of ranks, local rank and launcher, from the launcher's environment." },
     { NULL, NULL, 0, NULL },

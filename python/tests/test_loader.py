@@ -102,6 +102,66 @@ def test_an_index_file_is_a_source(clips, tmp_path):
         assert sorted(ids_of(loader)) == list(range(6))
 
 
+# ---- orders
+
+
+def test_batches_of_buckets_have_clips_of_similar_sizes(rows):
+    long = [{**row, "end": row["start"] + 0.25 * (1 + row["part"])} for row in rows]
+    index = weir.Index.build(long)
+    spread = {}
+    for name, options in (("buckets", {"buckets": 4}), ("shuffled", {})):
+        with small(index, **options) as loader:
+            batches = list(loader)
+        assert sorted(ids_of(batches)) == list(range(24))
+        spread[name] = [len(set(batch.columns["part"].tolist())) for batch in batches]
+    assert spread["buckets"].count(1) >= 4  # of six; the rest of each bucket is in mixed ones
+    assert sum(spread["buckets"]) < sum(spread["shuffled"])
+    with small(index, buckets=4, bucket_by="-1.0 * part + 10") as loader:
+        assert [len(set(batch.columns["part"].tolist())) for batch in loader].count(1) >= 4
+
+
+def test_clips_of_one_file_follow_each_other_within_a_window(index):
+    with small(index, group_files=24, keep_open=2) as loader:
+        for _ in range(2):
+            numbers = ids_of(loader)
+            assert sorted(numbers) == list(range(24))
+            files = [number // 4 for number in numbers]
+            assert sum(a != b for a, b in zip(files, files[1:])) == 5
+
+
+@pytest.mark.parametrize("options", [{"buckets": 3}, {"group_files": 8}])
+def test_orders_of_buckets_and_files_resume_exactly_and_are_shared_among_ranks(index, options):
+    ranks = [small(index, rank=rank, world=2, share="exact", **options) for rank in range(2)]
+    numbers = [ids_of(loader) for loader in ranks]
+    assert sorted(numbers[0] + numbers[1]) == list(range(24))
+    for loader in ranks:
+        loader.close()
+    with small(index, **options) as loader:
+        whole = ids_of(loader)
+    with small(index, **options) as loader:
+        batches = iter(loader)
+        begun = ids_of([next(batches), next(batches)])
+        assert loader.batches_left == 4
+        state = loader.state_dict()
+    with small(index, **options) as loader:
+        loader.load_state_dict(state)
+        assert loader.batches_left == 4
+        assert begun + ids_of(loader) == whole
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"bucket_by": "width"}, "bucket_by needs buckets="),
+    ({"buckets": 2, "group_files": 2}, "two orders"),
+    ({"buckets": 2, "shuffle": False}, "buckets is for shuffle=True"),
+    ({"group_files": 2, "shuffle": False}, "group_files is for shuffle=True"),
+    ({"buckets": 0}, "buckets"),
+    ({"buckets": 2, "bucket_by": "no such column"}, "no such column|syntax"),
+])
+def test_orders_that_do_not_fit_are_refused(index, options, message):
+    with pytest.raises((ValueError, weir.Error), match=message):
+        small(index, **options)
+
+
 def test_several_clips_have_an_axis(index):
     with small(index, clips=3, frames=2, stride=1, layout="CTHW") as loader:
         assert next(iter(loader)).frames.shape == (4, 3, 3, 2, 16, 16)

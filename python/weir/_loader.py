@@ -28,6 +28,10 @@ class Loader:
     dtype: "uint8", "float16", "bfloat16", "float32", or "uint16" with pixel="rgb48". Floats are (value / 255 - mean) / std.
     layout: "THWC", "TCHW" or "CTHW" of a clip; the batch comes first.
     shuffle, seed: each epoch has another order, which follows from the seed. drop_last: leave out an incomplete batch.
+    buckets: clips are sorted into so many buckets by duration, or by `bucket_by`, an SQL expression on the columns such as
+    "width * 1.0 / height". A batch has clips of one bucket, so it needs little padding.
+    group_files: within each so many clips of the shuffled order, those of one file follow each other; with keep_open, they share
+    what is decoded.
     rank, world: by default those of torch.distributed, if it is initialised, or of the launcher (torchrun, mpirun, srun).
     share: "pad" repeats clips so that all ranks have equally many, "drop" leaves some out (default with drop_last), "exact"
     does neither: then lengths may differ by one.
@@ -47,7 +51,7 @@ class Loader:
 
     def __init__(self, source, frames=16, stride=1, start="random", *, clips=None, short=None, size=224, crop="default",
                  crop_size=None, flip=False, dtype="uint8", mean=None, std=None, layout="THWC", batch_size=8, shuffle=True,
-                 seed=0, drop_last=False, where=None, classes=None, labels=None, glob=None, tar=None, rank=None, world=None,
+                 seed=0, drop_last=False, buckets=None, bucket_by=None, group_files=None, where=None, classes=None, labels=None, glob=None, tar=None, rank=None, world=None,
                  share=None, concurrency=None, threads=None, prefetch=2, on_error="replace", record=None, trace=None,
                  keep_open=0, progress=None, **options):
         _one_of("on_error", on_error, _FAILED)
@@ -73,17 +77,18 @@ class Loader:
         _media.collate_stage(self._batch)  # wrong options are told now: before files are indexed
         _media.video_stage(self._video)
         self.index = _find_index(source, where, classes, labels, glob, tar, progress)
+        order, self._order = _find_order(self.index, shuffle, buckets, bucket_by, group_files, self.batch_size * self.world)
         self._sampler = {
             "dataset": self.index.fingerprint,
             "failed": _FAILED[on_error],
             "sampler.num_items": len(self.index),
-            "sampler.order": "shuffled" if shuffle else "listed",
+            **order,
             "sampler.seed": self.seed,
             "sampler.share": share or ("drop" if drop_last else "pad"),
             "sampler.world.rank": self.rank,
             "sampler.world.size": self.world,
         }
-        self._num_batches = _media.count_left(self._sampler, (), self.batch_size, self.drop_last)[0]
+        self._num_batches = _media.count_left(self._sampler, self._order, (), self.batch_size, self.drop_last)[0]
         self._epoch = 0         # of the loop that runs, or of the next one
         self._is_inside = False # a loop has had a batch of this epoch, and not its end
         self._resume = ()       # checkpoints of this epoch, for a pipeline that is not built yet
@@ -98,7 +103,7 @@ class Loader:
 
     def _build(self):
         stages = (
-            (_media.sampler_stage(self.index._dataset, self._sampler), {"threads": 1, "epochs": _ENDLESS}),
+            (_media.sampler_stage(self.index._dataset, self._sampler, self._order), {"threads": 1, "epochs": _ENDLESS}),
             (_media.video_stage(self._video), {"name": "decode", "concurrency": self._run["concurrency"],
                                                "output_order": "input"}),
             (_media.collate_stage(self._batch), {"name": "batch", "queue_items": 1}),
@@ -216,7 +221,7 @@ class Loader:
     def batches_left(self):
         """How many batches of this epoch are still to come; exact also after a resume."""
         texts = self._resume or (() if self._pipeline is None else (self._running().checkpoint(),))
-        return _media.count_left(self._sampler, texts, self.batch_size, self.drop_last)[0]
+        return _media.count_left(self._sampler, self._order, texts, self.batch_size, self.drop_last)[0]
 
     # ---- state
 
@@ -254,7 +259,7 @@ class Loader:
         if texts and len(texts) != len(states):
             raise ValueError("some ranks had begun, others had not: each needs a checkpoint")
         if texts:  # raises if they do not fit
-            _media.count_left(self._sampler, texts, self.batch_size, self.drop_last)
+            _media.count_left(self._sampler, self._order, texts, self.batch_size, self.drop_last)
         self._drop()
         self._epoch = min(one["epoch"] for one in states)
         self._resume = texts
@@ -414,6 +419,24 @@ def _find_index(source, where, classes, labels, glob, tar, progress):
     kept = source._options
     return source.select(where=kept.get("where") if where is None else where,
                          classes=kept.get("classes") if classes is None else classes)
+
+
+def _find_order(index, shuffle, buckets, bucket_by, group_files, batch_items):
+    """Options of the sampler, and what it needs of each clip."""
+    if bucket_by is not None and buckets is None:
+        raise ValueError("bucket_by needs buckets=")
+    if buckets is not None and group_files is not None:
+        raise ValueError("buckets and group_files are two orders: give one of them")
+    if not shuffle and (buckets is not None or group_files is not None):
+        raise ValueError(f"{'group_files' if buckets is None else 'buckets'} is for shuffle=True")
+    if buckets is not None:
+        options = {"sampler.order": "buckets", "sampler.num_buckets": _options.whole(buckets, "buckets", 1),
+                   "sampler.window_items": batch_items}
+        return options, index._dataset.read_sizes(bucket_by)
+    if group_files is not None:
+        options = {"sampler.order": "groups", "sampler.window_items": _options.whole(group_files, "group_files", 1)}
+        return options, index._dataset.read_files()
+    return {"sampler.order": "shuffled" if shuffle else "listed"}, None
 
 
 def _video_options(frames, stride, start, clips, short, size, layout, seed, keep_open, options):
