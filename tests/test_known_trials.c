@@ -114,18 +114,24 @@ static void run_end(known_run *run)
     virtual_time_end();
 }
 
-/* What the experiment says of the pipeline. The caller frees it. */
-static weir_verdict *explain(known_stage *const *stages, int num_stages, uint32_t threads)
+/* What the experiment says of the pipeline. The caller frees it. setting_ns: see weir_live_options. */
+static weir_verdict *explain_for(known_stage *const *stages, int num_stages, uint32_t threads, int64_t setting_ns)
 {
-    const weir_live_options options = { .slice_ns = WEIR_SECOND / 5, .setting_ns = WEIR_SECOND };
+    const weir_live_options options = { .slice_ns = setting_ns / 5, .setting_ns = setting_ns };
     weir_verdict *v = NULL;
     weir_error error = { 0 };
     known_run run = run_begin(stages, num_stages, threads);
+    virtual_time_sleep(5 * source_ns); /* the start-up */
     int status = weir_explain_live(run.pipeline, &options, &v, &error);
     run_end(&run);
     if (status != WEIR_OK)
         fail_msg("%s", error.message);
     return v;
+}
+
+static weir_verdict *explain(known_stage *const *stages, int num_stages, uint32_t threads)
+{
+    return explain_for(stages, num_stages, threads, WEIR_SECOND);
 }
 
 /* ---- what it says -------------------------------------------------------------------------------------------------- */
@@ -230,7 +236,7 @@ TEST_CASE(slow_items_are_measured_by_their_frames_up_to_what_the_source_makes)
         for (int is_slow = 0; is_slow < (int)threads; is_slow++) {
             known_stage stage = { .task_ns = 5 * WEIR_SECOND, .slots = 1, .num_parts = 50 };
             source_ns = is_slow ? 4 * WEIR_SECOND : 0;
-            weir_verdict *v = explain((known_stage *[]){ &stage }, 1, threads);
+            weir_verdict *v = explain_for((known_stage *[]){ &stage }, 1, threads, 3 * WEIR_SECOND);
             source_ns = 0;
             assert_true(v->num_advice >= 1 && v->advice[0].is_measured && v->advice[0].slots == 2);
             assert_near(v->advice[0].gain, is_slow ? 1.25 : 2, 0.2);

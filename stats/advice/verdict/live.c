@@ -361,7 +361,8 @@ int weir__live_look(weir_pipeline *pipeline, int64_t time_ns, int64_t longest_ns
                     verdict_view *view)
 {
     int status = weir__live_view(pipeline, time_ns, stops, view);
-    while (status == WEIR_OK && view->num_items <= 0 && 2 * time_ns <= longest_ns) {
+    while (status == WEIR_OK && view->num_items <= 0 &&
+           2 * time_ns <= (view->work_node >= 0 ? LONGEST_LOOK : 1) * longest_ns) {
         weir__verdict_view_free(view);
         time_ns *= 2;
         status = weir__live_view(pipeline, time_ns, stops, view);

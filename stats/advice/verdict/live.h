@@ -11,7 +11,8 @@
    weir__verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
 int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
 
-/* The same, but a look in which the consumer takes nothing is repeated, each time twice as long, up to longest_ns. */
+/* The same, but a look in which the consumer takes nothing is repeated, each time twice as long, up to longest_ns; or up to four times
+   that where tasks report work, so that an item is on its way. */
 int weir__live_look(weir_pipeline *pipeline, int64_t time_ns, int64_t longest_ns, const atomic_bool *stops,
                     verdict_view *view);
 
