@@ -19,7 +19,7 @@ need_dataset = $(if $(DATASET),,./scripts/make-dataset $(DEMO)/dataset)
 .DEFAULT_GOAL := build
 
 define HELP
-make demo       install what is missing, build the programs, decode a small video dataset, print the summary
+make demo       install what is missing, build the program weir, decode a small video dataset, print the summary
                 (DATASET=DIR make demo uses your own folder; ARGS="--concurrency 4" adds options of weir record)
 make test       install what is missing, build, run all tests
 make build      build (PRESET=release, dev or tsan)
@@ -58,7 +58,9 @@ programs: setup
 	cmake --preset $(PRESET) $(CMAKE_ARGS)
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target programs
 
-demo: programs
+demo: setup
+	cmake --preset $(PRESET) $(CMAKE_ARGS)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target weir-command
 	$(need_dataset)
 	$(BUILD)/tools/weir record '$(dataset)' --db-path $(DEMO)/pipeline_stats.db --log-interval 1 $(ARGS)
 	@echo
