@@ -81,17 +81,19 @@ WEIR_API bool weir_output_is_same(const char *path, const char *other);
 typedef int weir_text_function(void *self, const char *text, size_t size_bytes);
 
 /*
- * Makes a stream that passes what is written to a function of the program, so that functions that take a FILE * (summaries,
- * verdicts, exports, span dumps) need no file. It is buffered: the function is called on the thread that fills the buffer, or calls
- * fflush() or fclose(). The program closes the stream with fclose(), which returns EOF if the function has refused the last text;
- * ferror() tells it of earlier ones. NULL = write is NULL, or no memory is left. Any thread.
+ * Makes a stream that passes what is written to a function of the program. So functions that take a FILE *
+ * (summaries, verdicts, exports, span dumps) need no file. It is buffered: the function is called on the thread that
+ * fills the buffer, or calls fflush() or fclose(). The program closes the stream with fclose(), which returns EOF if
+ * the function has refused the last text; ferror() tells it of earlier ones. NULL = write is NULL, or no memory is
+ * left. Any thread.
  */
 WEIR_API FILE *weir_text_open(weir_text_function *write, void *self);
 
 /*
- * Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no file that is opened later gets one of them:
- * log lines would be written into it. Reading and writing them fails as before. Call it first in main(): every program of weir
- * does. It changes nothing if they are open, as they are unless the caller closed them (`prog 2>&-`, a daemon).
+ * Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed. Otherwise a file that is opened later could
+ * get one of them, and log lines would be written into that file. Reading and writing these descriptors fails as
+ * before. Call this function first in main(), as every program of weir does. It changes nothing if the three
+ * descriptors are open. They are open unless the caller closed them (`prog 2>&-`, a daemon).
  */
 WEIR_API void weir_standard_files_open(void);
 
