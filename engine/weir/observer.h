@@ -175,7 +175,7 @@ typedef struct weir_mark {
 } weir_mark;
 
 /*
- * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur. In
+ * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur. For
  * each lap, lap() is called first for every stage followed by its queues, upstream first. Stages with an interval of
  * their own have this call at its end. Then lap() is called for every pool, the process, the machine, and the spans
  * and counters that user code recorded in the lap. lap_end follows. After the last lap come run_end and detach, while

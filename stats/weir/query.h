@@ -113,11 +113,12 @@ WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error
 struct weir_sqlite_writer;
 
 /*
- * Opens what a writer records, in its file or in memory, while the run goes on or after it: first waits until all that it has observed
- * is written (weir_sqlite_flush()). Laps are observed when they end (weir_pipeline_options.stats_interval_ns). The reader is a
- * connection of its own, and may be used on another thread. The reader also works after weir_sqlite_close(). While a reader of a
- * recording in memory holds it (weir_reader_hold()) or is in the middle of a query, the writer keeps entries in its buffer. On failure
- * *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
+ * Opens what a writer records, in its file or in memory, while the run goes on or after it. First waits until all
+ * that the writer has observed is written (weir_sqlite_flush()). Laps are observed when they end
+ * (weir_pipeline_options.stats_interval_ns). The reader is a connection of its own, and may be used on another
+ * thread. The reader also works after weir_sqlite_close(). A reader may hold a recording in memory
+ * (weir_reader_hold()), or be in the middle of a query of it. Meanwhile the writer keeps entries in its buffer. On
+ * failure *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
  */
 WEIR_API int weir_reader_open_writer(struct weir_sqlite_writer *writer, weir_reader **reader, weir_error *error);
 
@@ -522,10 +523,10 @@ static inline bool weir_row_is_null(const weir_row *row, int column)
 typedef int weir_row_function(void *self, const weir_row *row, weir_error *error);
 
 /*
- * Rows of SQL, with weir's functions (docs/sql.md). Its tables are the lists of weir query --list: runs, stages, tasks,
- * flow, queues, pools, process, machine, spans, counters, events, failures and items; and stacks (all of the run) and samples,
- * the functions that were sampled. Each has the rows that match the
- * filter (its order and limit are ignored), and the columns of the schema, NULL where the database lacks one. `sql` is
+ * Rows of SQL, with weir's functions (docs/sql.md). Its tables are the lists of weir query --list: runs, stages,
+ * tasks, flow, queues, pools, process, machine, spans, counters, events, failures and items. Two more are stacks (all
+ * of the run) and samples, the functions that were sampled. Each table has the rows that match the filter (its order
+ * and limit are ignored). It has the columns of the schema; a column that the database lacks is NULL. `sql` is
  * "SELECT …" or ", another AS (…) SELECT …": it follows a WITH RECURSIVE of these tables. `text` (may be NULL) is its
  * parameter :text. WEIR_OK, or the first failure.
  */
@@ -663,9 +664,9 @@ WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, co
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
 
-/* The value of a measure, as weir_measure_value() has it. Of runs that went on at the same time (the ranks of a job),
-   what is counted per second, and CPUs in use, are those of all together; percentiles of laps without histograms are as
-   recorded. */
+/* The value of a measure, as weir_measure_value() has it. For runs that went on at the same time (the ranks of a
+   job), counts per second and CPUs in use are those of all runs together. Percentiles of laps without histograms are
+   as recorded. */
 WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
 
 /* The queue from which the consumer takes items; NULL = none. */
@@ -701,12 +702,15 @@ typedef struct weir_finding {
 typedef void weir_finding_function(void *self, const weir_finding *finding);
 
 /*
- * Checks, in this order: that every table has its columns; that the file is intact (quick: without comparing each
- * index with its table); that every row belongs to an existing run; and for each run that its metrics are consistent:
- * histograms with the counts of tasks and items, busy and waiting time with slots × time, each lap with the previous
- * one, failed tasks with their records, items put into a queue with items taken out. Only reads. Memory use does not
- * depend on the number of laps. If a run has many faults of one kind, the first few are reported, and the number of
- * others.
+ * Checks, in this order:
+ *   - that every table has its columns;
+ *   - that the file is intact (quick: without comparing each index with its table);
+ *   - that every row belongs to an existing run;
+ *   - that the metrics of each run are consistent, as follows.
+ * Histograms must agree with the counts of tasks and items, and busy and waiting time with slots × time. Each lap
+ * must agree with the previous one, failed tasks with their records, and items put into a queue with items taken out.
+ * Only reads. Memory use does not depend on the number of laps. If a run has many faults of one kind, the first few
+ * are reported, and the number of others.
  *
  * Returns WEIR_OK if the checks could be run, even if they found faults.
  */
@@ -724,11 +728,11 @@ typedef struct weir_merged {
 
 /*
  * Copies all runs of the database at `from` into the one at `to`, which is created if missing, in one transaction. A
- * run is identified by its node, rank, process, start and command. A run that is already there is left as it is, or
- * replaced if the copy is newer (it had not ended when it was copied before), so that nothing counts twice. Runs get
- * new numbers. A writer may be using `from`: what it has written so far is copied. WEIR_EINVAL if both are the same
- * file. If `to` is created, SIGINT, SIGTERM and SIGHUP of this thread wait meanwhile; one that waits ends the merge:
- * WEIR_ESTOPPED.
+ * run is identified by its node, rank, process, start and command. A run that is already there is left as it is, so
+ * nothing counts twice. It is replaced if the copy is newer, because the run had not ended when it was copied before.
+ * Runs get new numbers. A writer may be using `from`: what it has written so far is copied. WEIR_EINVAL if both are
+ * the same file. If `to` is created, SIGINT, SIGTERM and SIGHUP of this thread wait meanwhile; one that waits ends
+ * the merge: WEIR_ESTOPPED.
  */
 WEIR_API int weir_database_merge(const char *to, const char *from, weir_merged *merged, weir_error *error);
 
