@@ -142,8 +142,8 @@ typedef struct file_start {
     char bytes[START_BYTES + 1]; /* with a NUL behind it */
 } file_start;
 
-/* A database that somebody has open has files beside it. Reading it here, and closing it again, would release the locks that
-   other connections of this process hold on it (POSIX locks belong to the process). */
+/* A database that somebody has open has files beside it. POSIX locks belong to the process. So reading the database
+   here, and closing it again, would release the locks that other connections of this process hold on it. */
 static bool is_open_database(const char *path)
 {
     bool is_there = false;

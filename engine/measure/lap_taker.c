@@ -1,6 +1,7 @@
 /*
- * All open laps (lap.h) are taken as a whole under the lock, so every task is in exactly one lap, and all metrics of a lap are
- * consistent. Values from the kernel are read before; slow work (encoding the histograms) is done afterwards.
+ * All open laps (lap.h) are taken as a whole under the lock. So every task is in exactly one lap, and all metrics of
+ * a lap are consistent. Values from the kernel are read before; slow work (encoding the histograms) is done
+ * afterwards.
  */
 #include "engine/measure/lap_taker.h"
 

@@ -1,8 +1,8 @@
 /*
  * A pool: threads that pick the ready slot nearest the sink, run one step of it and pick again. A thread that finds
- * no work spins for a moment, without the lock, before it sleeps, because waking a sleeping thread costs more than
- * most hand-offs. Only one thread at a time spins, only for as long as this was useful recently, and only if no other
- * thread of the engine needs the CPU.
+ * no work spins for a moment, without the lock, before it sleeps. The reason is that waking a sleeping thread costs
+ * more than most hand-offs. Only one thread at a time spins, and only if no other thread of the engine needs the CPU.
+ * It spins only for as long as this was useful recently.
  */
 #include "engine/run/pool.h"
 

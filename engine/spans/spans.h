@@ -1,12 +1,12 @@
 /*
- * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name,
- * with a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to the
- * process's sums and to those of the pipelines; user_trace.c says where records for traces go.
+ * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name.
+ * It has a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to
+ * the process's sums and to those of the pipelines; user_trace.c says where records for traces go.
  *
- * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a pipeline
- * held, and no other lock is taken with that of a thread or of a counter held. The lock of user_trace.c is taken last.
- * fork() takes the registry's lock, so that a child can record, too. It begins without the other threads and without
- * pipelines.
+ * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a
+ * pipeline held. No other lock is taken with that of a thread or of a counter held. The lock of user_trace.c is taken
+ * last. fork() takes the registry's lock, so that a child can record, too. It begins without the other threads and
+ * without pipelines.
  */
 #ifndef ENGINE_SPANS_SPANS_H
 #define ENGINE_SPANS_SPANS_H

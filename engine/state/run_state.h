@@ -9,15 +9,16 @@
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
- * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c)
- * and of each thread that records spans (spans.h), and those of signals.c, closing.c, span_collect.c, span_names.c, user_trace.c, log.c
- * and log_queue.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock and that of user_trace.c, and the lock of
- * span_collect.c before pipeline->lock, a counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook,
- * release function, observer or log function runs under any lock, and under the others no allocation or system call (except to
- * wake threads). The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
- * task or each burst of short steps, so that an event of the core (result put, next input taken, room passed upstream) is
- * atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked need the lock, and so
- * do all functions of the core.
+ * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock and tracker->lock. Each counter
+ * (counter.c) and each thread that records spans (spans.h) has a lock. So have signals.c, closing.c, span_collect.c,
+ * span_names.c, user_trace.c, log.c and log_queue.c. No thread holds two of them, with two exceptions. resize_lock is
+ * taken before pipeline->lock and that of user_trace.c. The lock of span_collect.c is taken before pipeline->lock, a
+ * counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook, release function,
+ * observer or log function runs under any lock. Under the locks other than resize_lock there is no allocation and no
+ * system call (except to wake threads). The pipeline's lock is held for tens of nanoseconds at a time, once for each
+ * step of a task or each burst of short steps. So an event of the core (result put, next input taken, room passed
+ * upstream) is atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked
+ * need the lock, and so do all functions of the core.
  *
  * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
  * will take the lock soon: one that was woken or spins, or one in a short step; and if that takes long, the service thread

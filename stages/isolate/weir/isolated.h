@@ -65,9 +65,9 @@ typedef struct weir_isolated_config {
                            of weir */
     size_t config_size; /* of *config, in bytes */
     const char
-        *program; /* path of the program that runs in the children; it must be of the same version of weir (NULL
-                           = the environment variable WEIR_CHILD or, if that is not set, weir-child, which is
-                           installed with weir) */
+        *program; /* path of the program that runs in the children; it must be of the same version of weir (NULL = the
+                           environment variable WEIR_CHILD; if that is not set, weir-child, which is installed with
+                           weir) */
     /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
        fail in the child, which usually fails with WEIR_ENOMEM. Also the size of a file that it writes (RLIMIT_FSIZE), one
        in memory included: of these it may have as many as descriptors, so a hostile decoder needs a limit of the system
