@@ -416,8 +416,8 @@ static weir_secret find_user_behind(scan *s, size_t after_colon, bool is_encoded
 }
 
 /*
- * What was taken for a password up to an "@" may be a port, a path and parameters, and the "@" a part of a value. Both may
- * be secret, so the end of that value belongs to it.
+ * What was taken for a password up to an "@" may be a port, a path and parameters. The "@" may then be a part of a
+ * value. The password and the value may both be secret, so the secret extends to the end of that value.
  */
 static void add_values(scan *s, weir_secret *secret)
 {

@@ -1,7 +1,7 @@
 /*
  * A slot keeps the clips of its batch until the batch is complete, because its shape is known only then. Then each
  * picture is written once, from the decoder's memory to the tensor: the conversion is the copy. Decoding directly
- * into the tensor would need the shape before the first clip, and would save only a memcpy, less than 1 % of the
+ * into the tensor would need the shape before the first clip. It would save only a memcpy, less than 1 % of the
  * decoding (docs/scale.md).
  */
 #include <weir/collate.h>

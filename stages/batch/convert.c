@@ -1,6 +1,6 @@
 /*
- * Each value is rounded to float after the product and after the sum, never fused (see -ffp-contract in
- * CMakeLists.txt), and narrowed with rounding to nearest, ties to even: so vectors and plain loops give the same
+ * Each value is rounded to float after the product and after the sum. The two are never fused (see -ffp-contract in
+ * CMakeLists.txt). It is narrowed with rounding to nearest, ties to even. So vectors and plain loops give the same
  * bits.
  */
 #include "stages/batch/convert.h"

@@ -14,8 +14,8 @@ enum { WEIR_VALIDATOR_BYTES = 200 };
 
 /*
  * Captures what FFmpeg logs on one thread about one file. Lines go to weir_log() at level debug, up to a limit. For
- * each step the first line of FFmpeg's level error is kept, because it is often more specific than the error code
- * ("moov atom not found"). This struct belongs to the thread between begin and end.
+ * each step the first line of FFmpeg's level error is kept. It is often more specific than the error code ("moov atom
+ * not found"). This struct belongs to the thread between begin and end.
  */
 typedef struct weir_ffmpeg_log {
     const char *label, *address;

@@ -12,8 +12,8 @@
 #include <libavformat/avformat.h>
 
 /*
- * The clock of packets, in the order in which the container has them. In formats whose clock may restart (MPEG-TS and -PS,
- * where recordings are joined by appending one to the other, or the 33 bits of a time wrap around) their times are
+ * The clock of packets, in the order in which the container has them. In some formats (MPEG-TS and -PS) the clock may
+ * restart. Recordings are joined by appending one to the other, or the 33 bits of a time wrap around. Times are then
  * continued, as the ffmpeg program does it.
  */
 typedef struct weir_packet_clock {
@@ -67,8 +67,8 @@ typedef struct weir_frame_clock {
 
 void weir__frame_clock_begin(weir_frame_clock *clock, const AVStream *stream);
 
-/* The next frame: sets the clock's fields. ticks never decrease. A time that is missing (as of the last frames of an AVI file
-   with B-frames) or out of range is the end of the frame before. */
+/* The next frame: sets the clock's fields. ticks never decrease. A time that is missing or out of range is replaced
+   by the end of the frame before. The last frames of an AVI file with B-frames have no time, for example. */
 void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame);
 
 /* The same for a frame that will be decoded: its time (AV_NOPTS_VALUE = it has none) and duration (0 = unknown), in ticks. */

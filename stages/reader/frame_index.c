@@ -133,9 +133,9 @@ static bool overlaps_keyframe(const weir_index *index)
 }
 
 /*
- * Does the clock jump within a group of pictures, while a frame that was decoded waits to be shown? Its time is of before the
- * jump, and those of the frames that are shown before it are of behind it, as where the 32 bits of FLV's times wrap around.
- * ffmpeg's limit for a jump (dts_delta_threshold).
+ * Does the clock jump within a group of pictures, while a frame that was decoded waits to be shown? The time of that
+ * frame is from before the jump. The frames that are shown before it have times from after the jump. An example is
+ * where the 32 bits of FLV's times wrap around. The limit for a jump is that of ffmpeg (dts_delta_threshold).
  */
 static bool jumps_within_group(const weir_index *index, AVRational time_base)
 {

@@ -3,8 +3,8 @@
  * own, and makes the pictures of the request of its frames. The caller's thread reads the packets, and takes the pictures in order.
  * Internal. One thread at a time for each pool.
  *
- * What it gives is what one thread gives, byte by byte. Whatever makes that uncertain (damage, a failure, a delay of the decoder that
- * is another one at the start of a group) makes the pool doubtful: then the caller frees it, and decodes with one thread.
+ * What it gives is what one thread gives, byte by byte. Damage, a failure, or another delay of the decoder at the
+ * start of a group makes that uncertain. Then the pool is doubtful: the caller frees it, and decodes with one thread.
  */
 #ifndef STAGES_READER_GROUP_POOL_H
 #define STAGES_READER_GROUP_POOL_H

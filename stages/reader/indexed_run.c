@@ -18,7 +18,7 @@ static size_t packet_of(const weir_indexed_run *run, size_t target)
 
 /*
  * After a start that is not an IDR picture FFmpeg's H.264 decoder considers frames corrupt until a complete one was
- * output, and if it is drained before, it outputs none. The index knows that they are complete, so they are
+ * output. If it is drained before, it outputs none. The index knows that these frames are complete, so they are
  * requested.
  */
 static void show_unsure(AVCodecContext *codec)
