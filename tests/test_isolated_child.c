@@ -260,9 +260,9 @@ TEST_CASE(a_cut_item_makes_no_sense)
 
 /* -- each number at its limits, and one beyond */
 
-/* A field of a struct behind the type of the item: from `lowest` to `highest` it is taken with all else as the test's sample
-   has it, which is why sizes and counts that must agree with the data have one value only. No number is left out: see below.
-   Held constant: one sample of each type, in one block of just its size. */
+/* A field of a struct behind the type of the item: from `lowest` to `highest` it is accepted, with all else as in the
+   test's sample. That is why sizes and counts that must agree with the data have one value only. No number is left
+   out: see below. Held constant: one sample of each type, in one block of just its size. */
 typedef struct number_limit {
     const struct_rules *rules;
     const char *field;

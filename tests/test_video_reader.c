@@ -1,6 +1,6 @@
 /*
- * Readers: their frames are those of the video stage, in whatever order they are asked, wherever the bytes come from, and
- * after a failure or a stop at any point.
+ * Readers: their frames are those of the video stage. This holds in whatever order they are asked, wherever the bytes
+ * come from, and after a failure or a stop at any point.
  */
 #include <errno.h>
 #include <pthread.h>

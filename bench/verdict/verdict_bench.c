@@ -1,7 +1,7 @@
 /*
- * weir-bench verdict: how often the verdict is right about pipelines whose limit is known by construction, from a
- * recording (offline) and from a run in progress (live), and how often the range of a prediction contains what another
- * run with that setting delivers. The pipelines are in scenes.c.
+ * weir-bench verdict: how often the verdict is right about pipelines whose limit is known by construction. The
+ * verdict is made from a recording (offline) and from a run in progress (live). Also measures how often the range of
+ * a prediction contains what another run with that setting delivers. The pipelines are in scenes.c.
  */
 #include <math.h>
 #include <stddef.h>

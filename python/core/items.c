@@ -1,6 +1,7 @@
 /*
- * Items and objects. Most items of Python are objects as they are ("python.object"); those of weir's stages become objects by the
- * functions that are registered for their types, and before a stage that takes certain types, objects become items of these.
+ * Items and objects. Most items of Python are objects as they are ("python.object"). Items of weir's stages become
+ * objects by the functions that are registered for their types. Before a stage that takes certain types, objects
+ * become items of these types.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -83,9 +83,9 @@ typedef struct weirpy_video {
     int64_t *numbers;              /* the lists of the sampling */
 } weirpy_video;
 
-/* options: a dict with any of "video", "sampling", "picture", "input", "decoder" and "isolated", each a dict with the names of the fields of
-   that struct, for times in nanoseconds. 0, or -1 with an exception raised; weirpy_video_end() in both cases. What
-   it points to is valid as long as the dictionaries. */
+/* options: a dict with any of "video", "sampling", "picture", "input", "decoder" and "isolated". Each of these is a
+   dict with the names of the fields of that struct. Times are in nanoseconds. 0, or -1 with an exception raised;
+   weirpy_video_end() in both cases. What it points to is valid as long as the dictionaries. */
 int weirpy_video_fill(weirpy_video *video, PyObject *options);
 void weirpy_video_end(weirpy_video *video);
 

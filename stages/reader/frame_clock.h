@@ -13,8 +13,8 @@
 
 /*
  * The clock of packets, in the order in which the container has them. In some formats (MPEG-TS and -PS) the clock may
- * restart. Recordings are joined by appending one to the other, or the 33 bits of a time wrap around. Times are then
- * continued, as the ffmpeg program does it.
+ * restart: where recordings are joined by appending one to the other, or where the 33 bits of a time wrap around.
+ * Times are then continued, as the ffmpeg program does it.
  */
 typedef struct weir_packet_clock {
     AVRational time_base;

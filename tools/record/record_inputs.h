@@ -14,8 +14,9 @@
 /* Which files of the inputs this process takes: the same rule in every process. */
 typedef struct record_share {
     weir_world world;
-    /* By a hash of the identity, not by the number: the files that are left are then spread over the processes, even if
-       those of one are left, and even if the processes read different states of the databases, or sign URLs themselves. */
+    /* By a hash of the identity, not by the number. Then the files that are left are spread over the processes, even
+       if only those of one process are left. This also holds if the processes read different states of the databases,
+       or sign URLs themselves. */
     bool by_identity;
     record_ended ended;               /* files that are skipped */
     const record_ended *ended_before; /* the same, of earlier runs (NULL = none) */

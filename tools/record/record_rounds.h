@@ -1,7 +1,7 @@
 /*
  * The inputs of weir record --explain, gone through as often as the experiment needs: the rounds follow each other within
- * one epoch. At the end of an epoch slots wait for each other, so that would be the limit where there are few files, and
- * the experiment would measure itself.
+ * one epoch. At the end of an epoch slots wait for each other. With few files that would be the limit, and the
+ * experiment would measure itself.
  */
 #ifndef TOOLS_RECORD_RECORD_ROUNDS_H
 #define TOOLS_RECORD_RECORD_ROUNDS_H

@@ -412,8 +412,8 @@ static bool try_speedup(experiment *e, const node_view *n, live_trial *t)
     return status == WEIR_OK && !isnan(t->gain);
 }
 
-/* ", decode +17 % (+14 to +20 %)", or ", src +0 % (at most)" if it could bring no more than the precision of a trial. False = it
-   could not be measured. */
+/* Appends ", decode +17 % (+14 to +20 %)". If the gain could be no more than the precision of a trial, appends ", src
+   +0 % (at most)". False = it could not be measured. */
 static bool append_speedup(experiment *e, const node_view *n, char *text, size_t size)
 {
     live_trial t;

@@ -130,8 +130,8 @@ static double share_in_use(int64_t part_ns, double in_use_s)
     return in_use_s > 0 ? fmin(1, 1e-9 * (double)part_ns / in_use_s) : 0;
 }
 
-/* The CPU time of steps is known when they end. What the threads of pools have used beyond it belongs to tasks that still run, in
-   proportion to how long they have run in the look. */
+/* The CPU time of steps is known when they end. What the threads of pools have used beyond it belongs to tasks that
+   still run. It is divided among them in proportion to how long they have run in the look. */
 static void view_open_tasks(verdict_view *view, const weir_snapshot *s, double pools_s, double elapsed_s)
 {
     double open_s = 0, counted_s = 0;
