@@ -11,8 +11,8 @@
  * All = formats × places × transformations × resizes × pixels × layouts × scalers × widths. Heights, sizes of results,
  * crops and contents are drawn from the seed and the case's number.
  *
- * Constant here: one thread, one picture for each scaler, sizes up to 1,089, a description of colours that is unspecified,
- * the CPU's own vectors (test_scaler compares those with plain loops), codecs (test_pixels, test_image).
+ * Constant here: one thread; one picture for each scaler; sizes up to 1,089; a description of colours that is
+ * unspecified; the CPU's own vectors (test_scaler compares those with plain loops); codecs (test_pixels, test_image).
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * One clock for every way to ask. All frames at once, frames asked one by one in any order, every first one, one list
- * of all, chunks, and what the probe counts are the same. They are the same byte by byte, with the same times. The
+ * One clock for every way to ask. These give the same frames, byte by byte, with the same times: all frames at once,
+ * frames asked one by one in any order, every first one, one list of all, and chunks. The probe counts as many. The
  * referee is the ffmpeg program: its frames and times with -fps_mode passthrough, and its setpts=PTS-STARTPTS,fps=N
  * for rates, also within windows.
  *

@@ -156,9 +156,9 @@ WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_option
 
 /*
  * Returns WEIR_OK or a failure. After a failure *dataset is NULL and *error (may be NULL) is filled. WEIR_ENOTFOUND:
- * no such file or root, no clip matches the condition, a class has no clips, or the address of a URL is not among the
- * paths. WEIR_EINVAL: the condition is not valid SQL. WEIR_EDATA: not an index, or an incomplete one. The others are
- * WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO and WEIR_ENOMEM. options may be NULL.
+ * there is no such file or root, or no clip matches the condition. Or a class has no clips, or the address of a URL
+ * is not among the paths. WEIR_EINVAL: the condition is not valid SQL. WEIR_EDATA: not an index, or an incomplete
+ * one. The others are WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO and WEIR_ENOMEM. options may be NULL.
  */
 static inline int weir_dataset_open(const char *path, const weir_dataset_options *options, weir_dataset **dataset,
                                     weir_error *error)

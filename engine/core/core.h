@@ -61,9 +61,9 @@
  * routes do not look ahead: the join would wait for the item that was set aside.
  *
  * The end of an epoch moves through the queues like an item, and no item crosses it. A node that finds it at the head
- * of all its inputs waits until all its slots are idle. Then it lets its operation flush the items that it has kept,
- * and its lifecycle slot puts the end of the epoch into every output queue. Only then does the node take the next
- * input. The end of the stream is handled in the same way, but nothing follows it.
+ * of all its inputs waits until all its slots are idle. Then it lets its operation flush the items that it has kept.
+ * Its lifecycle slot puts the end of the epoch into every output queue. Only then does the node take the next input.
+ * The end of the stream is handled in the same way, but nothing follows it.
  *
  * A node lives NODE_NEW -> NODE_STARTING -> NODE_OPEN -> NODE_ENDING -> NODE_DONE. STARTING and ENDING run the stage
  * hooks, in the lifecycle slot, which a thread picks like any other slot. A node can get no more input when its
@@ -86,7 +86,7 @@
  * The slot must be the only one: the planned inputs stay at the head of their queue, where another slot would take
  * them. The steps count as if each had ended with an event of its own, at the time when it ended. The core's state is
  * that of the last step that the driver has told. Before the driver adds slots to the node or begins to record, it
- * tells all steps that have passed, and gives up the rest of the plan.
+ * tells all steps that have passed. It gives up the rest of the plan.
  *
  * In the same way the consumer may take items without an event for each: as many as weir__graph_plan_takes() says.
  * They stay in the sink queue until the driver tells that they were taken, and when, so levels and counts are exact.

@@ -67,11 +67,11 @@ typedef struct weir_op {
      */
     int (*run)(void *worker, weir_item *in, weir_item *out, weir_task *task);
     /*
-     * Outputs what the worker has kept. Called at the end of an epoch and at the end of the input, for each worker
-     * that has had a task since the last flush. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (no
-     * result; it has released what it had kept) or negative. The results get the seq and epoch of the last input of
-     * the worker. Workers are flushed one after the other, in the order of that seq, before the end of the epoch is
-     * passed on. Not called on stop and failure; task hooks do not run around it.
+     * Outputs what the worker has kept. Called at the end of an epoch and of the input, for each worker that has had
+     * a task since the last flush. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (no result; it has
+     * released what it had kept) or negative. The results get the seq and epoch of the last input of the worker.
+     * Workers are flushed one after the other, in the order of that seq, before the end of the epoch is passed on.
+     * Not called on stop and failure; task hooks do not run around it.
      */
     int (*flush)(void *worker, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the end of the pipeline, for each initialised worker */

@@ -159,7 +159,8 @@ typedef struct weir_pipeline_options {
     int64_t stall_warning_ns;
     /* Measure nothing, to find out what measuring costs. There are no times of tasks, slots, queues and CPUs, and no
        laps. The run_ns that task hooks get is 0. The accounts are kept. The clock is still read once at the end of a
-       step, for deadlines, and because the pool does not wake a thread for a short step (default: false). */
+       step. Deadlines need it, and so does the pool, which does not wake a thread for a short step (default:
+       false). */
     bool no_statistics;
     /* Track which items are done, for weir_pipeline_checkpoint(): see <weir/checkpoint.h> (default: off). */
     weir_checkpoints checkpoints;
@@ -378,8 +379,8 @@ WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
  * not end, such as callbacks of a program in another language. The pipeline must not be used afterwards, whatever is returned:
  *   WEIR_OK        everything is freed, and no thread is left
  *   WEIR_ETIMEDOUT code of the program still runs: a task, a hook, a function of an operation or of an observer, or a release
- *                  function. The pipeline is stopped. When that code returns, a thread of the pipeline reports the last lap, releases
- *                  the items and frees everything
+ *                  function. The pipeline is stopped. When that code returns, a thread of the pipeline reports the
+ *                  last lap, releases the items and frees everything.
  *   WEIR_EINVAL    pipeline is NULL, timeout_ns is negative and not WEIR_FOREVER, or it is being closed already: nothing was done
  *   WEIR_EFORKED   it belongs to the parent process; nothing was done
  * Here worker_free, config_free, `detach` of observers and release functions run on a thread of the pipeline, not on the caller's;
@@ -387,8 +388,8 @@ WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
  * It may also be called on one of the pipeline's own threads (in a task, hook or observer): there it does not wait. Calls of
  * weir_pipeline_next() that wait at that time return WEIR_ESTOPPED and are waited for; no other call may be in progress.
  *
- * After WEIR_ETIMEDOUT, what the code uses (the objects of callbacks, observers, databases) must stay valid until
- * that code has returned. The libraries that contain the code, and those of weir, must stay loaded.
+ * After WEIR_ETIMEDOUT, what that code uses (the objects of callbacks, observers, databases) must stay valid until
+ * it has returned. The libraries that contain the code, and those of weir, must stay loaded.
  * weir_pipeline_close_wait() says when all is freed. If the process ends before, the threads end with it: of a
  * recording, what was flushed is kept.
  */

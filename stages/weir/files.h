@@ -143,7 +143,7 @@ typedef struct weir_directory_config {
 /*
  * The source. If no file of the listing matches, the source fails, and so does the pipeline, with the error of
  * weir_directory_count(). It does not fail with `may_be_empty`. It also does not fail if files match but `accept`
- * takes none of them, or if the files that match are done already in a run that is resumed.
+ * takes none of them. It does not fail either if the files that match are done already in a run that is resumed.
  * weir_source_directory() refuses, and weir_builder_build() reports, a root that is missing or not a folder
  * (WEIR_ENOTFOUND), not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
  */

@@ -2,10 +2,10 @@
  * The video decode stage: the input is a path, the output is the frames of one video stream of the file. The frames
  * are one contiguous array: all frames, or those that weir_sampling selects.
  *
- * In: an item of one of three kinds. Its data is a path or a URL that FFmpeg can open (a char *, as
- * weir_directory_source and weir_list_source make them), a dataset entry that has one (a weir_entry *), or the file
- * itself (a weir_bytes *). Out: an item whose data is a weir_frames * (freed with weir_frames_free()). Its size_bytes
- * is all the memory it takes, so queue_bytes bounds memory.
+ * In: an item whose data is a path or a URL that FFmpeg can open (a char *). weir_directory_source and
+ * weir_list_source make such items. The data may also be a dataset entry that has a path or URL (a weir_entry *), or
+ * the file itself (a weir_bytes *). Out: an item whose data is a weir_frames * (freed with weir_frames_free()). Its
+ * size_bytes is all the memory it takes, so queue_bytes bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
  * FFmpeg's text. The status is:
@@ -70,8 +70,8 @@ extern "C" {
  * Times count from the video's first frame: it has time 0, whatever its timestamp. A frame is shown from its time until
  * that of the next frame. Times that are 1 ns apart count as equal, so 1/30 s may be rounded up or down. Many containers
  * store rounded times, in ticks: 1 ms in Matroska, WebM, FLV and WMV, 1/90000 s in MPEG-TS. So a time also counts as
- * that of a frame if it differs from the frame's stored time by less than one tick and less than half a frame. This
- * does not apply if a frame lasts a whole number of ticks.
+ * that of a frame if it is near the frame's stored time: nearer than one tick and than half a frame. This does not
+ * apply if a frame lasts a whole number of ticks.
  */
 
 typedef enum weir_sample {

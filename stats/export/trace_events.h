@@ -1,8 +1,8 @@
 /*
  * Turns the raw record of a run into events of Chrome's trace format. Each slot has two tracks: its tasks, and its
  * waits. The consumer, steps, phases and each thread of user code have one track each. Each queue has a counter. A
- * span is a begin and an end event. The begin of a slot's state, a step or a phase is written together with its end,
- * when its name and its exact time are known. weir__trace_events_write_open() may write it earlier. What user code
+ * span is a begin and an end event. The begin of a slot's state, a step or a phase is written together with its end:
+ * then its name and its exact time are known. weir__trace_events_write_open() may write it earlier. What user code
  * records is written at once. One thread at a time. Times in the events are microseconds since base_ns.
  */
 #ifndef STATS_EXPORT_TRACE_EVENTS_H

@@ -664,9 +664,9 @@ WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, co
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
 
-/* The value of a measure, as weir_measure_value() has it. For runs that went on at the same time (the ranks of a
-   job), counts per second and CPUs in use are those of all runs together. Percentiles of laps without histograms are
-   as recorded. */
+/* The value of a measure, as weir_measure_value() has it. Runs may have gone on at the same time, as the ranks of a
+   job do. Counts per second and CPUs in use are then those of all runs together. Percentiles of laps without
+   histograms are as recorded. */
 WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
 
 /* The queue from which the consumer takes items; NULL = none. */

@@ -1,7 +1,7 @@
 /*
- * Tables in four forms: text for a person (aligned, few digits, units), HTML with the same cells, JSON (an array of
- * objects) and CSV (RFC 4180, with a header line). JSON and CSV have full precision in the base unit: seconds, bytes,
- * shares from 0 to 1, Unix time.
+ * Tables in four forms: text for a person (aligned, few digits, units); HTML with the same cells; JSON (an array of
+ * objects); and CSV (RFC 4180, with a header line). JSON and CSV have full precision in the base unit: seconds,
+ * bytes, shares from 0 to 1, Unix time.
  *
  *     static const table_column columns[] = {
  *         { "stage", "stage", TABLE_WORDS }, { "num_tasks", "tasks", TABLE_COUNT }, { "p99_time", "p99", TABLE_TIME },
