@@ -528,7 +528,8 @@ static fenced new_result(const geometry *g, size_t picture_bytes, uint8_t **out)
     return memory;
 }
 
-/* FFmpeg's filter shows more chroma rows than a field has, if the height is no multiple: what is in them is open. */
+/* FFmpeg's filter shows more chroma rows than a field has, if the height is not a multiple: their content is
+   undefined. */
 static bool is_defined(const geometry *g)
 {
     return g->how != ONE_FIELD || g->height % (2 << av_pix_fmt_desc_get(g->format)->log2_chroma_h) == 0;

@@ -433,7 +433,7 @@ static bool is_cut(weir_group_cut *cut, const uint8_t *bytes, size_t num_bytes, 
 TEST_CASE(a_group_begins_with_a_picture_that_is_shown_after_all_before_it)
 {
     weir_group_cut cut = { 0 };
-    assert_false(IS_CUT(&cut, bare_idr, 0)); /* the first packet is no cut */
+    assert_false(IS_CUT(&cut, bare_idr, 0)); /* the first packet is not a cut */
     assert_false(IS_CUT(&cut, predicted, 3));
     assert_false(IS_CUT(&cut, bare_idr, 2));
     assert_true(IS_CUT(&cut, bare_idr, 4));

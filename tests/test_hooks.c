@@ -800,7 +800,8 @@ static void assert_noted_once(char letter)
     assert_ptr_equal(strchr(trace.text, letter), strrchr(trace.text, letter));
 }
 
-/* Ten items, batches of four: a flush of the incomplete one, or none, is no task. The stage behind fails every task. */
+/* Ten items, batches of four: a flush of the incomplete one, or none, is not a task. The stage behind fails every
+   task. */
 TEST_CASE(hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail)
 {
     static const weir_op op = { .name = "failing", .takes = WEIR_TYPE_BATCH, .run = fail_each };

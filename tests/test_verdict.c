@@ -874,7 +874,7 @@ static weir_verdict_advice invented_advice(const char *change, double low, doubl
                                   .is_measured = true };
 }
 
-/* What was measured and does not help is no help; there is one command to go on with. */
+/* What was measured and does not help is not given as help; there is one command to go on with. */
 TEST_CASE(a_measured_loss_is_no_help)
 {
     const weir_verdict_advice advice[] = { invented_advice("more slots", 0.7, 0.9),
@@ -1337,7 +1337,7 @@ TEST_CASE(a_phase_has_a_verdict_of_its_own)
     weir_verdict_free(cold);
 }
 
-/* While kept results are used, nobody takes items: that is no limit of the pipeline, and no change. */
+/* While kept results are used, nobody takes items: that is neither a limit of the pipeline nor a change. */
 TEST_CASE(a_replay_is_not_counted_as_the_pipeline)
 {
     const char *path = in_folder("replay.db");

@@ -1,6 +1,6 @@
 /*
- * What a build is asked to index, and what of it is in the index unchanged: the rows of a list, and the stage that looks
- * them up. Private to this room.
+ * What a build is asked to index, and which of these files are unchanged in the index: the rows of a list, and the
+ * stage that looks them up. Private to this room.
  */
 #ifndef DATASET_INDEX_BUILD_LIST_H
 #define DATASET_INDEX_BUILD_LIST_H

@@ -147,7 +147,7 @@ typedef struct weir_dataset_options {
     const char *const *paths;
     size_t num_paths;
     const weir_dataset_memory *memory; /* open this index; the path is NULL (NULL = the one at the path) */
-    /* An index without a clip that can be used, or that matches, is no error (default: it is one). */
+    /* It is not an error if no clip of the index can be used, or none matches (default: it is an error). */
     bool may_be_empty;
 } weir_dataset_options;
 

@@ -286,7 +286,8 @@ struct weir__core_node {
     uint32_t num_ins;  /* 0 = a source; above 1 only without tasks */
     weir__queue *outs; /* output queues */
     uint32_t num_outs; /* above 1 only for a route */
-    /* Of a route: items that it may set aside; weir__graph_prepare() clears it where that is no use. */
+    /* for a route: the number of items that it may set aside; weir__graph_prepare() clears it where that is not
+       useful. */
     uint32_t look_ahead;
     weir__core_pool *pool; /* NULL without tasks */
     weir_order order;

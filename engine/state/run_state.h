@@ -232,10 +232,11 @@ struct weir_pool_thread {
 
     /* owned by the thread */
     weir_step_clock clock;
-    int64_t began_ns; /* its step, or the first one of its burst */
+    int64_t began_ns; /* when its step began, or the first step of its burst */
 
-    /* began_ns for others; 0 or less: the step has not begun, and will not before the time of this amount. The thread stores
-       when it begins; others add a bound, with lock. */
+    /* began_ns as other threads see it. 0 or less: the step has not begun, and will not begin before the time
+       -told_began_ns. The thread stores the time when its step begins; other threads store such a bound, with the
+       lock held. */
     _Atomic int64_t told_began_ns;
 
     weir__burst burst;
@@ -328,8 +329,8 @@ struct weir_pipeline {
     struct weir__run *run;                     /* run/run_room.h */
     struct weir__kept_failures *kept_failures; /* measure/kept_failures.h; NULL = none are kept */
 
-    /* immutable after init, of pipeline.c or: */
-    unsigned num_forks; /* of its process, see fork_check.h */
+    /* immutable after init; owned by pipeline.c, or by the file that is named */
+    unsigned num_forks; /* the number of forks of its process at init, see fork_check.h */
     uint32_t id;
     weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
     uint32_t num_pools;

@@ -108,8 +108,8 @@ typedef struct weir_thread_place {
     /* the current lap of the thread's pipeline, one of weir_lap.ids. A thread of no pipeline belongs, as with spans, to
        the oldest pipeline that runs */
     uint64_t lap_id;
-    /* the stage, source, … whose step it runs; between steps its pool; NULL = it is no thread of a pool. Valid until the
-       pipeline is freed */
+    /* the stage, source, … whose step it runs; between steps its pool; NULL = it is not a thread of a pool. Valid
+       until the pipeline is freed */
     const char *name;
 } weir_thread_place;
 

@@ -39,7 +39,7 @@ typedef enum weir_output_kind {
     WEIR_OUTPUT_CHECKPOINT, /* of weir_checkpoint_store() */
     WEIR_OUTPUT_DATABASE,   /* SQLite: of statistics, or an index. It is added to, never replaced */
     WEIR_OUTPUT_INDEX,      /* of a dataset: such a database, too */
-    WEIR_OUTPUT_LIST,       /* text with lines, that is no playlist */
+    WEIR_OUTPUT_LIST,       /* text with lines that is not a playlist */
     WEIR_OUTPUT_FOLDER,
 } weir_output_kind;
 
@@ -58,9 +58,10 @@ WEIR_API int weir_output_check_sized(const char *path, weir_output_kind kind, co
 
 /*
  * Whether that kind of file may be written to the path: there is no file yet, an empty one, one of this kind, or a pipe or
- * a device. "-" is stdout, which must not be an input. The path of a database is no special name of SQLite (":memory:", "file:…"). Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or
- * WEIR_EINVAL (WEIR_EDATA where a database is added to and the file is none) with *error (may be NULL) filled: one line
- * that names the path, the reason and the way out. Any thread.
+ * a device. "-" is stdout, which must not be an input. The path of a database is not a special name of SQLite
+ * (":memory:", "file:…"). Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or WEIR_EINVAL (WEIR_EDATA
+ * where a database is added to and the file is none) with *error (may be NULL) filled: one line that names the path,
+ * the reason and the way out. Any thread.
  */
 static inline int weir_output_check(const char *path, weir_output_kind kind, const weir_output_rules *rules,
                                     weir_error *error)

@@ -60,9 +60,9 @@ const weir_item *weirpy_result_item(PyObject *object);
 
 typedef struct weirpy_source {
     PyObject *object;              /* NULL = none */
-    PyObject *path;                /* bytes; NULL = it is no path */
-    Py_buffer view;                /* obj NULL = it is no bytes */
-    weir_file_functions functions; /* self NULL = it is no file object */
+    PyObject *path;                /* bytes; NULL = it is not a path */
+    Py_buffer view;                /* obj NULL = it is not a bytes object */
+    weir_file_functions functions; /* self NULL = it is not a file object */
 } weirpy_source;
 
 /* Fills *source and what of *to says where the bytes are. The source must stay where it is until it is ended. 0; or -1 with an

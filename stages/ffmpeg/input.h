@@ -34,7 +34,7 @@ typedef struct weir_input {
     const weir_bytes *bytes;         /* NULL = the path is opened */
     weir_user_file *user;            /* the program reads it, and can seek; NULL = the path or the bytes are opened */
     const weir_entry *member;        /* of an archive, which the path names; NULL = none */
-    const weir_input_config *config; /* a whole copy; headers and redirections are no data of a URL */
+    const weir_input_config *config; /* a whole copy; headers and redirections are not data of a URL */
     bool is_read_again;              /* it may be opened again: the data of a pipe is kept */
     weir_local_host host;            /* with the same config */
     /* a version that need not be read: weir__input_open() returns WEIR_SKIP if the URL still leads to it (NULL = none) */

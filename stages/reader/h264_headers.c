@@ -326,7 +326,8 @@ static void skip_weights(weir_bits *from, const slice *of)
     }
 }
 
-/* dec_ref_pic_marking() of a picture that is no IDR. Does it clear the memory of references, which begins the order anew? */
+/* Reads dec_ref_pic_marking() of a picture that is not an IDR picture. True = it clears the memory of references, so
+   the order begins anew. */
 static bool clears_memory(weir_bits *from)
 {
     enum { END = 0, REPLACE = 3, CLEAR = 5, LAST = 6 };

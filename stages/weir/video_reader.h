@@ -135,8 +135,8 @@ WEIR_API int weir_video_reader_info(const weir_video_reader *reader, weir_video_
 
 /*
  * Finds all frames of the file: reads all packets, unless an earlier request has done so, or the source has their table. Decodes only if the packets do not show which frames there are. Then the facts are exact. It ends a request that was
- * begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video without any frame is no
- * failure here.
+ * begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video without any
+ * frame is not a failure here.
  */
 WEIR_API int weir_video_reader_scan(weir_video_reader *reader, weir_error *error);
 

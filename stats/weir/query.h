@@ -152,16 +152,16 @@ WEIR_API const char *weir_reader_sql(const weir_reader *reader);
 #define WEIR_PREVIOUS_RUN INT64_C(-2) /* the one before, of those that have laps, or have not ended */
 
 /*
- * A zeroed struct selects everything, in the order of time. A record must match all conditions. If a kind of record
- * lacks the field of a condition, the condition is applied by time: the record must lie in a lap that matches (a
- * failure in a phase). For runs, stages and nodes it is ignored. Strings are copied.
+ * A zeroed struct selects everything, in the order of time. A record must match all conditions. A kind of record may
+ * lack the field of a condition: failures have no phase, for example. Then the record must lie in the time of a lap
+ * that matches. For runs, stages and nodes such a condition is ignored. Strings are copied.
  */
 typedef struct weir_filter {
     int64_t
         run_id; /* WEIR_ALL_RUNS, WEIR_LAST_RUN, WEIR_PREVIOUS_RUN or its number; WEIR_ENOTFOUND if there is none */
     /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared as a whole, and
-       without its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and its queue, "decode*_queue" only
-       the queue; "read" is also the span "io/read" */
+       without its numbers, its bracket and "_queue": "decode" matches "0:1:decode[10]" and its queue, "decode*_queue"
+       only the queue; "read" also matches the span "io/read" */
     const char *name;
     const char *node_id; /* glob for the node (NULL = any) */
     bool by_rank;        /* only rank `rank` */

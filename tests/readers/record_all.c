@@ -38,7 +38,7 @@ static const char *path_of(const char *folder, const char *name, int rank, const
     return path;
 }
 
-/* The two totals whose names are equal without what is no letter must not become one. */
+/* The two totals whose names differ only in characters that are not letters must not become one. */
 typedef struct counters {
     weir_counter *frames, *loss, *bytes, *bytes_ms, *dotted, *odd, *unused;
 } counters;

@@ -549,7 +549,7 @@ static uint64_t memory_limit(const weir_live_options *options)
     return options->memory_bytes ? options->memory_bytes : bytes > 0 ? (uint64_t)bytes / 4 : UINT64_MAX;
 }
 
-/* What a queue had in store is no flow: a change that empties it faster does not last. */
+/* What a queue had in store does not count as flow: a change that empties it faster does not last. */
 typedef struct queue_flow {
     double taken, lost; /* items; lost: by which its level has fallen */
 } queue_flow;
@@ -590,9 +590,10 @@ static void add_flows(queue_flow *flows, const weir_snapshot *s, double sign)
 }
 
 /*
- * Whether the flow through the queue could go on at `gain` times the rate. By the utilisation law, its producer is then busy for gain ×
- * its share of the time now. If that is less than all of it, the queue is filled again, and what it lost is due to the moments at
- * which the slices began and ended: of few items that is a large part. Queues behind the stage whose work is counted have no part in it.
+ * Whether the flow through the queue could go on at `gain` times the rate. By the utilisation law, its producer is then
+ * busy for gain × its present share of the time. If that is less than all of the time, the queue is filled again. Then
+ * what it lost is due to the moments at which the slices began and ended: with few items that is a large part. Queues
+ * behind the stage whose work is counted have no part in it.
  */
 static bool can_last(const live_unit *unit, size_t queue, double gain)
 {
@@ -602,7 +603,7 @@ static bool can_last(const live_unit *unit, size_t queue, double gain)
     return (unit->node >= 0 && putter >= unit->node) || unit->view->nodes[putter].busy * gain < 1;
 }
 
-/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. */
+/* For the queue that lost most of its store: the share of the items taken with a setting that came from that store. */
 static double lost_share(const alternation *a, int setting, double gain)
 {
     double most = 0;

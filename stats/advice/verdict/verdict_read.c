@@ -145,7 +145,7 @@ static int take_job_use(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-/* Other ranks of the job are no other programs, and the job makes what all ranks make. */
+/* Other ranks of the job are not other programs, and the job makes what all ranks make. */
 static int view_ranks(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, verdict_view *view, job_use *use,
                       weir_error *error)
 {
