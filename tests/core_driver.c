@@ -342,7 +342,7 @@ static void choose_place(core_driver *driver, driver_slot *slot)
         slot->core.in.data = (void *)(uintptr_t)(++driver->num_made);
 }
 
-/* Of an epoch that an earlier run has begun. */
+/* Whether the slot's item is of an epoch that an earlier run has begun. */
 static bool is_of_part(const core_driver *driver, const driver_slot *slot)
 {
     return slot->core.in.epoch < driver->graph.num_part_epochs;
@@ -704,7 +704,7 @@ static void hash_list(uint64_t *hash, const weir__core_slot *slot)
     hash_value(hash, UINT64_MAX);
 }
 
-/* Of all that decides what can follow, except of times. */
+/* A hash of all that decides what can follow, except times. */
 static uint64_t hash_state(const core_driver *driver)
 {
     uint64_t hash = 1;

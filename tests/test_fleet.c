@@ -84,7 +84,7 @@ TEST_CASE(a_straggler_is_named_since_it_is_slow)
     assert_null(strstr(run(folder, 0), " -")); /* "-200.0 %" slower */
 }
 
-/* Of an even number the mean of the two in the middle. The ranks are not in the order of their rates. */
+/* With an even number, it is the mean of the two in the middle. The ranks are not in the order of their rates. */
 TEST_CASE(the_median_is_that_of_1_2_3_and_10_ranks)
 {
     static const struct {

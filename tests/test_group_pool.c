@@ -27,7 +27,8 @@ typedef struct setting {
     weir_picture_config picture;
     weir_damage damage;
     uint64_t max_decoder_bytes;
-    uint64_t stop_after; /* so many questions whether to stop, after the request has begun; 0 = never */
+    uint64_t stop_after; /* stop after this number of questions whether to stop, counted from the begin of the
+                            request; 0 = never */
 } setting;
 
 typedef struct outcome {

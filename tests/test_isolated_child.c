@@ -681,7 +681,7 @@ static void block_pair_free(block_pair *pair)
     close(pair->fds[1]);
 }
 
-/* Is it received, with data of that many bytes, in a block of which the child says that it has so many? */
+/* Is it received, with data of data_bytes, in a block of which the child says that it has room_bytes? */
 static bool receives_block(block_pair *pair, int32_t number, uint64_t data_bytes, uint64_t room_bytes, bool is_known,
                            isolated_message *message)
 {

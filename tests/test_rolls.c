@@ -25,7 +25,7 @@
 static const struct {
     weir_subject subject;
     const char *name, *kind;
-    unsigned in_one_of; /* it is in one of so many laps */
+    unsigned in_one_of; /* it is in one of this number of laps */
 } subjects[] = {
     { WEIR_SUBJECT_FLOW, "0:0:src", "source", 1 },        { WEIR_SUBJECT_QUEUE, "0:0:src_queue", "queue", 1 },
     { WEIR_SUBJECT_STAGE, "0:1:decode[10]", "stage", 1 }, { WEIR_SUBJECT_QUEUE, "0:1:decode[10]_queue", "queue", 1 },

@@ -1241,7 +1241,7 @@ TEST_CASE(a_consumer_that_polls_has_waited_since_it_first_asked)
 
 /* ---- the first lap ---------------------------------------------------------------------------------------------- */
 
-/* Of a run that is killed within its first minute at least a second is known. */
+/* If a run is killed within its first minute, at least a second of it is known. */
 TEST_CASE(the_first_lap_of_a_long_interval_ends_early)
 {
     test_gate gate = GATE;

@@ -731,7 +731,7 @@ TEST_CASE(random_requests_forward_backward_and_cut_give_the_frames_of_the_whole)
 
 /* ---- a few frames at a time ----------------------------------------------------------------------------------- */
 
-/* Takes all frames of the sampling, so many at a time. */
+/* Takes all frames of the sampling, chunk_frames at a time. */
 static void expect_next(const char *path, weir_sampling sampling, uint32_t chunk_frames)
 {
     const uint32_t num_each = chunk_frames ? chunk_frames : 1;

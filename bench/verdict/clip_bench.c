@@ -24,7 +24,7 @@
 
 enum { NUM_SETTINGS = 4, NUM_ROUNDS = 2, MOST_ROUNDS = 2 * NUM_ROUNDS, DECODE_STAGE = 1, FEW_TASKS = 2 };
 
-/* What is in time: so many items or seconds, whichever takes longer. */
+/* In time means: within num_items items or within `seconds`, whichever takes longer. */
 typedef struct time_limit {
     double num_items, seconds;
 } time_limit;

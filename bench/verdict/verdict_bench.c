@@ -62,7 +62,7 @@ typedef struct replay {
     bool assumes; /* something that no recording tells */
 } replay;
 
-/* Of one scene; without pointers, as it comes from another process. */
+/* The result of one scene; without pointers, because it comes from another process. */
 typedef struct scene_result {
     bool is_known; /* there is a verdict */
     answer answer;

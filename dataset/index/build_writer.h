@@ -14,7 +14,7 @@
 #include "dataset/index/build_archives.h"
 #include "dataset/index/build_list.h"
 
-/* Of the calling thread, except `look` and `members`. */
+/* Used by the calling thread only, except `look` and `members`. */
 typedef struct index_build {
     const char *path;            /* of memory: for messages */
     weir_dataset_memory *memory; /* NULL = a file */

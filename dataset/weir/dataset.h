@@ -219,8 +219,8 @@ WEIR_API int weir_dataset_count_broken(weir_dataset *dataset, uint64_t *num_brok
 WEIR_API int weir_dataset_read_broken_sized(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip,
                                             size_t clip_size, weir_error *error);
 
-/* The number-th of them, from 0, in the order of their identities. WEIR_OK; WEIR_ERANGE: there are not so many; or the statuses of
-   weir_dataset_open(), with *error (may be NULL) filled. */
+/* The number-th of them, from 0, in the order of their identities. WEIR_OK; WEIR_ERANGE: `number` is too high; or the
+   statuses of weir_dataset_open(), with *error (may be NULL) filled. */
 static inline int weir_dataset_read_broken(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip,
                                            weir_error *error)
 {

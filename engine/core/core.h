@@ -403,10 +403,10 @@ struct weir__graph {
     weir__core_node **nodes; /* upstream first; the last is the sink */
     weir__queue *sink;       /* the sink's */
     bool needs_results;      /* a node all of whose tasks fail is a failure of the graph */
-    /* Of a resumed graph: so many epochs, its first ones, were begun by an earlier run. So what is left of them proves
+    /* In a resumed graph: the number of its first epochs that an earlier run has begun. What is left of them proves
        nothing about a node: with retry_failed it may be the one item that always fails. */
     uint64_t num_part_epochs;
-    /* Items before the last one of these epochs that is done: so many failures prove nothing. */
+    /* The number of items before the last done item of these epochs: that many failures prove nothing. */
     uint64_t num_left_over;
     bool measures; /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
 
@@ -550,7 +550,7 @@ static inline unsigned weir__slot_time(const weir__core_slot *slot)
     return shown == SLOT_IDLE ? idle[slot->node->place] : shown;
 }
 
-/* Of a source that has epochs, before it starts: those before this one have ended. */
+/* Called for a source that has epochs, before it starts: the epochs before this one have ended. */
 static inline void weir__source_begin_epoch(weir__core_node *source, uint64_t epoch)
 {
     bool has_more = source->epochs == WEIR_ENDLESS || epoch < source->epochs;

@@ -67,7 +67,7 @@ static weir_message *message_new(message_kind kind, size_t text_bytes, char **te
     return message;
 }
 
-/* Of events, which the program or an operation has written. */
+/* For texts of events, which the program or an operation has written. */
 static const char *copy_redacted(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;

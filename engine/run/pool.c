@@ -107,7 +107,7 @@ static void wait_for_work_locked(weir_pool_thread *pool_thread)
     pool->spin_ns = weir__spin_adapt(pool->spin_ns, pool->pipeline->core.now_ns - start_ns);
 }
 
-/* A slot may still have the label and the flags of its previous task, if that was cancelled. */
+/* A cancelled task may still have the label and the flags of the task that the slot had before. */
 static void task_starts_locked(weir_task *slot)
 {
     slot->label = weir__label_hold(slot->core.in.label_owner);

@@ -10,7 +10,8 @@
 
 enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
 
-/* Of all pipelines of the process, also those that have been freed: a credit is of one speedup only. */
+/* The number of speedups of all pipelines of the process, also of those that have been freed: a credit is of one
+   speedup only. */
 static atomic_uint num_speedups;
 
 /* It grows as long as a step of the chosen stage runs. */

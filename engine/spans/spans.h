@@ -40,7 +40,7 @@ struct weir_span_name {
     weir_span_token frame; /* the open one; guarded by the registry's lock */
 };
 
-/* Of one lap; empty (count 0), it may become that of another. */
+/* The figures of one lap. An empty cell (count 0) may become that of another lap. */
 typedef struct span_cell {
     struct span_cell *next;
     uint64_t lap_id;

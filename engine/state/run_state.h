@@ -109,7 +109,7 @@ typedef struct weir__stage_sum {
     int64_t success_ns, min_ns, max_ns;
 } weir__stage_sum;
 
-/* Of a running or pending task; with lock. */
+/* The age of a running or pending task; with lock. */
 static inline int64_t weir__task_age_ns(const weir_task *slot, int64_t now_ns)
 {
     return slot->core.run_ns + now_ns - slot->core.entered_ns - slot->suspended_ns;
@@ -168,7 +168,7 @@ static inline weir_task *weir__slot_at(const weir_node *node, uint32_t index)
     return (weir_task *)node->core.slots[index];
 }
 
-/* Of the input; "" = none. */
+/* The label of the input; "" = none. */
 static inline const char *slot_label(const weir_task *slot)
 {
     return slot->core.in.label ? slot->core.in.label : "";

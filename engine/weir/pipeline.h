@@ -523,7 +523,8 @@ typedef struct weir_stage_snapshot {
        slept. 0 looks: there is no permission to read /proc/self/task/TID/syscall, or no task ran for long enough. */
     uint64_t num_looks;
     uint64_t num_waits[WEIR_NUM_WAITS];
-    /* Of waiting_in: at the end of an epoch, until its last items are done, and then until the next one has an item. */
+    /* Parts of waiting_in at the end of an epoch. tail: until its last items are done. gap: then, until the next
+       epoch has an item. */
     uint32_t waiting_epoch_tail, waiting_epoch_gap;
 } weir_stage_snapshot;
 

@@ -95,7 +95,7 @@ int weirpy_picture_fill(weir_picture_config *picture, PyObject *values);
 
 /* ---- index.c: lists of texts ---- */
 
-/* Of a sequence of str, or paths; None is NULL. */
+/* The texts of a sequence of str, or paths; None is NULL. */
 typedef struct weirpy_text_list {
     PyObject *objects; /* a list that keeps what the texts are in */
     const char **texts;

@@ -55,7 +55,7 @@ typedef struct weir_input {
 
     /* of the open URL: how long FFmpeg has waited without receiving anything for the file */
     AVIOInterruptCB interrupt;
-    int64_t asked_ns; /* the last time that FFmpeg asked whether to go on, with so many bytes received: */
+    int64_t asked_ns; /* the last time that FFmpeg asked whether to go on; received_bytes is as of then */
     int64_t received_bytes;
     int64_t silent_ns;
     bool is_silent; /* for longer than the limit */

@@ -35,8 +35,8 @@
 static const weir_op *inner; /* the operation; written before the pipeline runs */
 static weir_op outer;        /* it, with run_inner(); the same */
 
-/* Of the request; written by the source before it returns the item, read in the item's task. The parent sends the next
-   request only when that task has sent its last answer. */
+/* The numbers of the request. The source writes them before it returns the item; the item's task reads them. The
+   parent sends the next request only when that task has sent its last answer. */
 static _Atomic uint64_t seq, epoch;
 static _Atomic uint32_t source;
 

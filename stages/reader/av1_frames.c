@@ -127,7 +127,7 @@ static void skip_presentation_time(weir_bits *from, const weir_av1_sequence *seq
         weir__bits_read(from, sequence->presentation_time_bits);
 }
 
-/* Of a frame of the operating point. */
+/* Skips the removal time of a frame of the operating point. */
 static void skip_removal_time(weir_bits *from, const weir_av1_sequence *sequence)
 {
     if (sequence->has_decoder_model && weir__bits_flag(from) && sequence->has_model_of_point)

@@ -116,7 +116,7 @@ int64_t weir__timeline_step(const weir_timeline *timeline);
    frame rates may be 0/0. */
 void weir__timeline_end(weir_timeline *timeline, int64_t step, AVRational average_rate, AVRational real_rate);
 
-/* Of that frame, relative to the first. */
+/* The ticks of that frame, relative to the first one. */
 int64_t weir__timeline_ticks(const weir_timeline *timeline, size_t frame);
 
 bool weir__timeline_is_key(const weir_timeline *timeline, size_t frame);
@@ -129,7 +129,7 @@ void weir__timeline_reset(weir_timeline *timeline);
 /* The ticks of a frame at that rate, at least 1; 0 = the rate is unknown. */
 int64_t weir__average_ticks(AVRational rate, AVRational time_base);
 
-/* Of a trusted number of ticks; < 0 = they are out of range. */
+/* The nanoseconds of a trusted number of ticks; < 0 = they are out of range. */
 int64_t weir__ticks_ns(int64_t ticks, AVRational time_base);
 
 /* The first frame's time as the stream stores it; 0 = it stores none. */

@@ -272,7 +272,7 @@ bool weir__index_is_packet(const weir_index *index, size_t at, const AVPacket *p
     return is_at_time && entry->size_bytes == packet->size;
 }
 
-/* Of an index with an order: times of decoding rise, or there are none. */
+/* For an index with an order: there, times of decoding rise, or there are none. */
 static bool find_dts(const weir_index *index, int64_t dts, size_t *at)
 {
     size_t low = 0;
@@ -427,7 +427,7 @@ static int compare_times(const void *a, const void *b)
     return *left < *right ? -1 : *left > *right;
 }
 
-/* Of the packets that are shown, sorted. Returns their number; 0 = some have no such time. */
+/* Lists the times of the packets that are shown, sorted. Returns their number; 0 = some have no such time. */
 static size_t list_times(const weir_index *index, bool is_pts, int64_t *times)
 {
     size_t num = 0;

@@ -30,7 +30,7 @@ typedef struct weir_h264_sequence {
     int32_t cycle[WEIR_H264_MAX_CYCLE];
     bool has_frames_only;
     bool has_delay; /* it tells max_num_reorder_frames: */
-    uint32_t delay; /* … so many frames are decoded before one, and shown after it */
+    uint32_t delay; /* … the number of frames that are decoded before a frame and shown after it */
 } weir_h264_sequence;
 
 /* A picture parameter set. */

@@ -30,7 +30,7 @@
 
 typedef struct weir_h264_order weir_h264_order;
 
-/* Of the stream's packets, from the first one on. NULL = out of memory. */
+/* The order of the stream's packets, from the first one on. NULL = out of memory. */
 weir_h264_order *weir__h264_order_new(const AVStream *stream);
 
 /* The next packet in decode order. WEIR_OK or WEIR_ENOMEM. */

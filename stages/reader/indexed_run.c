@@ -213,7 +213,7 @@ static bool can_skip(const weir_indexed_run *run, size_t at)
     return is_spare(run, at) && (!may_go_on || entry_of(run, at)->pts < pts_of(run, run->targets->num - 1));
 }
 
-/* May the run get packets after those that it needs? No decoder holds back so many frames. */
+/* May the run get packets after those that it needs? No decoder holds back that many frames. */
 static bool may_go_beyond(const weir_indexed_run *run)
 {
     enum { MAX_BEYOND = 64 };

@@ -27,7 +27,7 @@ typedef struct weir_kept_block {
 typedef struct weir_listed_packets {
     /* immutable after init */
     size_t max_cached_bytes;
-    int64_t far_bytes; /* no seek saves less, and a block has at least so many */
+    int64_t far_bytes; /* a seek pays if it skips at least this much; a block has at least as many bytes */
 
     /* of the open file */
     weir_decoder *decoder;

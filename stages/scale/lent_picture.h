@@ -40,8 +40,9 @@ int weir__lend_source(AVFrame **copy, const AVFrame *in, weir_touch touch, const
    caller frees it. WEIR_OK, or the failure with *error filled. */
 int weir__lend_room(AVFrame **frame, int format, int width, int height, weir_error *error);
 
-/* May a library write rows of so many RGB pixels directly to memory of that stride? Only if a stride is a row and whole
-   vectors: then it touches nothing but the rows, and the slack behind the last one (WEIR_SCALER_SLACK_BYTES). */
+/* May a library write rows of row_pixels RGB pixels directly to memory of that stride? Only if a stride is a row and
+   whole vectors: then it touches nothing but the rows, and the slack behind the last one
+   (WEIR_SCALER_SLACK_BYTES). */
 bool weir__can_lend_rows(int row_pixels, int stride);
 
 #endif

@@ -111,7 +111,7 @@ typedef struct weir_scaled {
     bool is_full_range;
 } weir_scaled;
 
-/* Of the last picture. */
+/* How the last picture was scaled. */
 weir_scaled weir__scaler_last(const weir_scaler *scaler);
 
 /* Frees what the scaler holds. It can be used again. */

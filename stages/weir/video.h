@@ -224,7 +224,8 @@ typedef struct weir_video_config {
     /* Tolerant: the minimum share, up to 1, of the requested frames (0 = one frame is enough). If all frames are
        requested, it is the share of those that the container's header counts. */
     double min_share;
-    /* Of all results of one item (0 = 2^22). To select frames, at most this many packets are read, or 2^22 if that is more. */
+    /* The most frames in all results of one item (0 = 2^22). To select frames, at most this many packets are read, or
+       2^22 if that is more. */
     uint64_t max_frames;
     int64_t max_duration_ns; /* of the whole video (0 = any) */
     uint64_t max_bytes;      /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
@@ -235,7 +236,7 @@ typedef struct weir_video_config {
     /* Frames are decoded directly into the memory of this allocator (NULL = the C library's memory). The CPU must be able to
        write to it. Borrowed until the pipeline is built; the pipeline is then one of its owners. Not with weir_isolated. */
     weir_allocator *allocator;
-    /* Of the stage: the number of files that stay open after their items; the least recently used are closed (0 =
+    /* The number of files of the stage that stay open after their items; the least recently used are closed (0 =
        none). A later item of the same file, such as another clip of it, then costs neither opening the file nor
        finding its frames. If it comes after the item before in the file, decoding goes on from there. All slots share
        them; weir/video_reader_pool.h says what is kept, and when a file is opened anew. Of each file, up to 64 MiB of
@@ -265,10 +266,11 @@ typedef struct weir_frames {
     bool full_range; /* the last frame's luma uses 0 to 255, not 16 to 235 */
 
     int64_t *pts; /* of each frame as the stream stores it, in units of time_base_num / time_base_den seconds */
-    /* Of each frame, from the video's first frame: the clock that windows and weir_sampling.times_ns use. Frames without a stored
-       time follow each other at the average rate. */
+    /* The time of each frame, counted from the video's first frame. This is the clock that windows and
+       weir_sampling.times_ns use. Frames without a stored time follow each other at the average rate. */
     int64_t *times_ns;
-    /* Of each frame: 0 = it repeats an earlier one of its clip, because the video has too few (CLIPS, UNIFORM, RANDOM); else 1. */
+    /* For each frame: 0 = it repeats an earlier frame of its clip, because the video has too few (CLIPS, UNIFORM,
+       RANDOM); 1 = it does not. */
     uint8_t *mask;
     /* CLIPS with weir_sampling.num_clips: data is [num_clips][num_frames / num_clips] frames (0 = there is no axis of clips). */
     uint32_t num_clips;

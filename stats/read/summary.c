@@ -220,7 +220,7 @@ static void put_block(FILE *out, const char *heading, const weir_total_list *lis
 
 /* -- notes on the runs */
 
-/* Of all runs that match the filter. */
+/* The notes on all runs that match the filter. */
 typedef struct run_notes {
     int64_t num_runs;
     int64_t num_open; /* that have not ended */

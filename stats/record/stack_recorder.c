@@ -6,7 +6,8 @@
 
 #include "stats/record/stack_sampler.h"
 
-/* Of laps that have ended: a handler may have been interrupted since it noted its lap. Such samples are in the next lap. */
+/* Laps that have ended are kept: a handler may have been interrupted since it noted its lap. Such samples are in the
+   next lap. */
 enum { NUM_ENDED = 64, MARK_BYTES = 64 };
 
 struct weir_stack_recorder {

@@ -61,7 +61,7 @@ static double slots_of(const weir_total *side)
     return weir_num_slots(&side->metrics.task, side->elapsed_ns);
 }
 
-/* Of all tasks: failed ones also keep slots busy. */
+/* The mean over all tasks: failed ones also keep slots busy. */
 static double time_per_task(const weir_total *side)
 {
     return (double)side->metrics.task.busy_ns / 1e9 / (double)side->metrics.task.num_tasks;
@@ -305,8 +305,8 @@ static int by_weight(const void *left, const void *right)
     return (fabs(a->change) < fabs(b->change)) - (fabs(a->change) > fabs(b->change));
 }
 
-/* The rows that people see: those that differ most clearly, at most so many, and the throughput. The caller frees the list,
-   which has a false or true for each row. */
+/* The rows that people see: a limited number of those that differ most clearly, and the throughput. The caller frees
+   the list, which has a false or true for each row. */
 static bool *choose_rows(const lap_comparison *c)
 {
     bool *is_shown = memory_get(c->num_rows + 1, sizeof *is_shown);

@@ -31,8 +31,8 @@ static const option_row rows[] = {
 /* ---- the statements ---------------------------------------------------------------------------------------------- */
 
 /*
- * Of a database, each run that has started: what its state is derived from, and a JSON object; :text is the path. Its laps
- * are those of the sink's queue, [start, end, items, elapsed, occupied], about 200 at most.
+ * For each run of a database that has started: what its state is derived from, and a JSON object. :text is the path.
+ * Its laps are those of the sink's queue, [start, end, items, elapsed, occupied], about 200 at most.
  */
 static const char runs_of_database[] =
     ", extent AS (SELECT *, coalesce(ended, (SELECT max(timestamp) FROM queues q WHERE q.run_id = t.run_id),"

@@ -25,7 +25,8 @@ typedef struct record_share {
 /* One folder of the inputs. Immutable while sources use it. */
 typedef struct record_listing {
     const struct record_inputs *inputs;
-    /* Of the folder; added to the numbers of its files, so that small folders do not all begin with rank 0. */
+    /* The number of the folder. It is added to the numbers of its files, so small folders do not all begin with rank
+       0. */
     size_t number;
 } record_listing;
 

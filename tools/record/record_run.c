@@ -381,7 +381,7 @@ static int report_experiments(const record_settings *settings, const record_outc
     return status;
 }
 
-/* Of a run of one process; exit_status is the one so far. Returns the one of the program. */
+/* Reports a run of one process. exit_status is the exit status so far. Returns that of the program. */
 static int report_run(const record_settings *settings, const record_outcome *outcome, int64_t run_id,
                       bool has_database, int exit_status)
 {

@@ -49,7 +49,7 @@ void run_put_times(const run_lines *s);
 /* "LIMIT  The CPUs: … (likely, 68 %)", and a second limit; false, and nothing, if there is no verdict. */
 bool run_put_limit(const run_lines *s, const weir_verdict *verdict);
 
-/* A bar of so many columns, filled for the share. */
+/* Prints a bar of `width` columns, filled for the share. */
 void run_put_bar(FILE *out, double share, size_t width);
 
 /* The rate that a person looks at: files decoded, or items delivered. */

@@ -26,7 +26,7 @@ enum { MAX_UNCLEAR = 3, MOST_TIMES_LONGER = 4 };
 /* The slots of a stage, or the threads of the pool. */
 typedef struct knob {
     const char *stage;    /* of the pipeline; NULL = the pool */
-    uint32_t no_more;     /* so many brought nothing; 0 = not tried */
+    uint32_t no_more;     /* the number that brought nothing; 0 = not tried */
     uint32_t no_less;     /* so few cost something; 0 = not tried */
     bool is_fixed;        /* the engine refuses to change it */
     uint32_t num_unclear; /* trials in a row that did not decide */

@@ -137,7 +137,7 @@ static live_trial try_slots(experiment *e, int node)
     return node < 0 || e->view.nodes[node].is_source ? not_tried : try_set(e, &node, 1, &set);
 }
 
-/* Of the pool that a node runs on. */
+/* The pool that a node runs on. */
 static live_trial try_threads(experiment *e, int node, uint32_t (*change)(uint32_t threads))
 {
     live_set set = { .num = 1 };

@@ -19,7 +19,7 @@
 
 enum { MOST_PAIRS = 64, LEAST_PAIRS = 3, LOOK_SLICES = 10, LONGEST_LOOK = 4 };
 
-/* A slice with fewer items says little; and so many may be in the queues between a change and the consumer. */
+/* A slice with fewer items says little. As many may be in the queues between a change and the consumer. */
 enum { FEW_ITEMS = 12, QUEUED_ITEMS = 3 };
 
 /* -- how it is used */
@@ -78,7 +78,7 @@ static void add_sample(verdict_view *view, const weir_snapshot *s)
     }
 }
 
-/* Means of the sums of so many samples. */
+/* Turns the sums over the samples into means. */
 static void divide_samples(verdict_view *view, double count)
 {
     for (size_t i = 0; i < view->num_nodes; i++) {
@@ -489,7 +489,7 @@ int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t 
     return (int64_t)fmax((double)slice_ns, fmin(needed_ns, (double)longest_ns));
 }
 
-/* Of the stages that may limit. */
+/* The largest unevenness of the stages that may limit. */
 static double unevenness_of(const verdict_view *view)
 {
     int nodes[LIVE_MOST_PARTS];

@@ -90,8 +90,8 @@ typedef struct weir_verdict {
     double items_per_s; /* delivered to the consumer; NAN = not known */
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps, num_cut_laps; /* laps that count; laps that do not */
-    /* Of a job of several processes (world 0 or 1 = the run is not part of one): the verdict covers num_ranks of its ranks,
-       items_per_s is the sum over them, and `rank` is the last of them. */
+    /* For a job of several processes (world 0 or 1 = the run is not part of one). The verdict covers num_ranks of its
+       ranks. items_per_s is the sum over these, and `rank` is the last of them. */
     int32_t rank;
     uint32_t world, num_ranks;
     /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer part, and
