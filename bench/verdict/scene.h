@@ -15,10 +15,10 @@
 typedef struct scene_resource {
     uint32_t servers;
     double service_ms;
-    double jitter;    /* service × (1 ± jitter), uniform */
-    bool exponential; /* instead: exponentially distributed */
-    bool computes;    /* a lock that is held while its owner computes */
-    uint32_t parts;   /* the number of parts in which a request is served, in turn with the parts of others, as on a
+    double jitter;      /* service × (1 ± jitter), uniform */
+    bool exponential;   /* instead: exponentially distributed */
+    bool computes;      /* a lock that is held while its owner computes */
+    uint32_t parts;     /* the number of parts in which a request is served, in turn with the parts of others, as on a
                          shared link (0 = 1) */
     double per_waiting; /* each waiting request makes the service this much longer, relatively (a disk that seeks) */
 } scene_resource;
