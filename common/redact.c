@@ -92,7 +92,8 @@ static const char *const access_endings[] = {
     "secret", "password", "passwd", "pwd", "signature", "sig", "credential", "credentials",
 };
 
-/* These may be secret, and may as well say which object is meant: "?key=clips/1.mp4", "?filetoken=7". */
+/* The values of these names may be secret. They may also say which object is meant: "?key=clips/1.mp4",
+   "?filetoken=7". */
 static const char *const object_names[] = { "code", "session", "sessionid", "sid", "ticket" };
 static const char *const object_endings[] = { "token", "key", "auth" };
 

@@ -34,7 +34,7 @@ typedef struct node_case {
     int64_t depth;      /* largest of its queue (0 = its capacity of 2) */
     uint32_t capacity;  /* (0 = 2) */
     double queue_bytes; /* bound, which the queue reaches */
-    const char *second; /* the name of a second queue, as of routes */
+    const char *second; /* the name of a second queue, such as routes have */
     const char *merge_order;
     bool ordered;
 } node_case;
@@ -1621,7 +1621,8 @@ TEST_CASE(threads_are_advised_to_the_stage_that_holds_them)
     weir_verdict_free(v);
 }
 
-/* It is away while items wait, but not at work: more slots bring more, because it takes all that there are. */
+/* The consumer is away while items wait, but it does not work. More slots bring more, because it takes all items that
+   there are. */
 TEST_CASE(a_consumer_that_polls_is_not_slow)
 {
     pipeline_case c = *case_of("two slots that wait");

@@ -35,7 +35,7 @@ typedef struct index_build {
     weir_error *error;
 } index_build;
 
-/* Those that return a status: WEIR_OK, or the failure with *self->error filled. */
+/* Functions that return a status return WEIR_OK, or the failure with *self->error filled. */
 
 /* The statements of the open index, self->db, and the connection of the lookup stage. */
 int weir__build_prepare(index_build *self);

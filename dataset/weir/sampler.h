@@ -30,8 +30,8 @@ extern "C" {
 
 /* ---- the rank of this process ---------------------------------------------------------------------------------------- */
 
-/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). None of their libraries is
-   needed. */
+/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). The libraries of these
+   launchers are not needed. */
 
 typedef struct weir_world {
     uint32_t rank;       /* below size */

@@ -482,7 +482,7 @@ void weir__task_overdue(weir__core_slot *slot);
 /* The next pending task whose cancel function must be called, once. NULL = none. */
 weir__core_slot *weir__cancel_take(weir__graph *graph);
 
-/* That function has returned. */
+/* Tells the core that the cancel function of the slot's task has returned. */
 void weir__cancel_returned(weir__core_slot *slot);
 
 /* The consumer takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH.

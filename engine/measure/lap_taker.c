@@ -303,7 +303,7 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
     return pipeline->core.measures ? begin_first_lap(pipeline, start_ns) : WEIR_OK;
 }
 
-/* Those that wait are freed first: pipeline->laps knows their subjects. */
+/* Laps that wait are freed first: pipeline->laps knows their subjects. */
 void weir__laps_destroy(weir_pipeline *pipeline)
 {
     if (pipeline->lap_taker) {

@@ -363,7 +363,7 @@ static int attach_observer(weir_pipeline *pipeline, const weir_observer *observe
     return WEIR_OK;
 }
 
-/* They have no `attach`, so they cannot fail. */
+/* Observers that start by themselves have no `attach`, so they cannot fail. */
 static void attach_autostarted(weir_pipeline *pipeline)
 {
     weir_observer observers[AUTOSTART_OBSERVERS];

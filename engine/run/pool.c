@@ -134,7 +134,8 @@ static void step_starts_locked(weir_pool_thread *pool_thread, weir_task *slot)
     weir__burst_plan_locked(pool_thread, slot);
 }
 
-/* Its first failure is remembered, and the label of a task that is over is released later, without the lock. */
+/* The first failure of the step is remembered. The label of a task that is over is released later, without the
+   lock. */
 static void end_step_locked(weir_pool_thread *pool_thread, weir_task *slot)
 {
     weir_node *node = slot->node;

@@ -14,7 +14,7 @@ enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
    speedup only. */
 static atomic_uint num_speedups;
 
-/* It grows as long as a step of the chosen stage runs. */
+/* The time for which others are held back. It grows as long as a step of the chosen stage runs. */
 static int64_t move_held_locked(weir__speedup *own)
 {
     int64_t now_ns = weir_clock_ns();

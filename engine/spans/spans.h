@@ -109,7 +109,7 @@ bool weir__span_is_paused(void);
 /* With the registry's lock: the clock stops, or goes on. */
 void weir__span_clock_pause_locked(bool is_paused);
 
-/* This thread; NULL = out of memory. */
+/* The spans of the calling thread; NULL = out of memory. */
 span_thread *weir__span_this_thread(void);
 
 /* In a new child process, with the registry's lock: this thread, the only one left; NULL = it has recorded nothing. */

@@ -415,7 +415,7 @@ WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, wei
  * task of a source.
  */
 typedef struct weir_kept_failure {
-    /* Its texts are valid until weir_kept_failure_free(), its stage until the pipeline is freed. */
+    /* The texts of the failure are valid until weir_kept_failure_free(), its stage until the pipeline is freed. */
     const weir_failure *failure;
     uint64_t attempt; /* items that have failed in this place before, see weir_op.replace */
     /* weir_task_set_cause(); NULL = none. It belongs to this failure. Set it to NULL to own it: then nobody else releases it */

@@ -69,7 +69,7 @@ static PyObject *wrap_object(weir_item *item)
     return object;
 }
 
-/* Its data as an item of its own. What checkpoints note of the item stays with it. */
+/* Takes the data of the item as an item of its own. What checkpoints note of the item stays with the item. */
 static weir_item take_data(weir_item *item)
 {
     weir_item own = *item;

@@ -71,7 +71,7 @@ const char *weir__ffmpeg_log_reason(void);
  */
 const char *weir__ffmpeg_log_validator(void);
 
-/* This thread's capture; NULL = none. */
+/* The capture of the calling thread; NULL = none. */
 weir_ffmpeg_log *weir__ffmpeg_log_current(void);
 
 /* Our status for FFmpeg's (negative) code. */

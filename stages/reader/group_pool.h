@@ -48,7 +48,7 @@ int weir__group_pool_open(weir_group_pool **pool, weir_file_packets *file, const
    more. WEIR_MORE: the pool is doubtful. Or a failure with *error filled. */
 int weir__group_pool_next(weir_group_pool *pool, weir_error *error);
 
-/* That of the last frame, until the next one is asked for; NULL pool: NULL. */
+/* The picture of the last frame, valid until the next one is asked for. NULL pool: NULL. */
 const weir_group_picture *weir__group_pool_picture(const weir_group_pool *pool);
 
 /* The most bytes of pictures that have waited, and their limit: a quarter of max_decoder_bytes, which one picture may exceed. */

@@ -12,7 +12,7 @@
  * must come before those of the next sequence. Within a sequence they must come in the order of their counts, which
  * differ. Then a decoder that begins at a keyframe, and has no other pictures, returns the same frames in the same
  * order. It is not trusted, and the frames are counted by decoding, if
- * - the headers cannot be followed (h264_headers.h), as of pictures that are fields, or of damage;
+ * - the headers cannot be followed (h264_headers.h), because of pictures that are fields or of damage, for example;
  * - frames are missing: a frame number is skipped, or the first picture is not an IDR picture. Then what comes out
  *   first depends on more than the headers;
  * - the decoder would drop frames, or return them in another order, as where the delay in the stream is too short, or missing;

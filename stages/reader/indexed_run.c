@@ -285,7 +285,8 @@ static int feed_run(weir_indexed_run *run, weir_error *error)
     return rc;
 }
 
-/* That frame has come out. After the run's last target, which is missing then, or comes too late, none should. */
+/* Notes that the frame has come out. No frame should come out after the run's last target: that target is then
+   missing, or comes too late. */
 static void note_frame(weir_indexed_run *run, size_t frame)
 {
     run->front = FFMAX(run->front, (uint64_t)frame + 1);

@@ -27,7 +27,7 @@ weir_unit_walk weir__unit_walk_of(const AVCodecParameters *codec, const AVPacket
 /* With start codes, *size_bytes is an upper bound: headers need no more. False: there is none. */
 bool weir__unit_walk_next(weir_unit_walk *walk, const uint8_t **unit, size_t *size_bytes);
 
-/* Its size without what is after it, and without the zeros at its end. */
+/* The size of the unit without what is after it, and without the zeros at its end. */
 size_t weir__unit_trim(const weir_unit_walk *walk, const uint8_t *unit, size_t size_bytes);
 
 /* Copies the payload of a unit of H.264 after its first byte, up to max_bytes. Leaves out the emulation prevention

@@ -66,7 +66,7 @@ bool weir__packet_blocks_load(weir_packet_blocks *blocks, size_t block);
 /* The same, but WEIR_EDATA is only noted: is_doubtful. */
 bool weir__packet_blocks_try(weir_packet_blocks *blocks, size_t block);
 
-/* That packet; never NULL. */
+/* The packet with that number; never NULL. */
 weir_packet_entry *weir__packet_blocks_packet(weir_packet_blocks *blocks, size_t packet);
 
 /* The packet of that frame. */

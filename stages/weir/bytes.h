@@ -152,7 +152,7 @@ typedef struct weir_entry {
 /* All-zero, except class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
 WEIR_API weir_entry *weir_entry_new(void);
 
-/* Its memory in bytes. NULL is 0. Any thread. */
+/* The memory of an entry in bytes; 0 for NULL. Any thread. */
 static inline size_t weir_entry_memory(const weir_entry *entry)
 {
     if (!entry)

@@ -46,7 +46,7 @@ typedef struct weir_probe_config {
     size_t decoder_size;
 } weir_probe_config;
 
-/* It has one owner at a time. weir_probe_result_free() frees it and all it holds. */
+/* A result has one owner at a time. weir_probe_result_free() frees it and all it holds. */
 typedef struct weir_probe_result {
     weir_error error;    /* why the file cannot be used; status 0 = it can, and the following fields are set */
     uint64_t num_errors; /* packets that could not be read or decoded, in a usable file */

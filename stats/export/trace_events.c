@@ -430,7 +430,7 @@ static void each_slot(weir_trace_events *events, slot_function *call, int64_t at
     }
 }
 
-/* Its state ends, and goes on from here. */
+/* The state of the slot ends here, and goes on from here as another span. */
 static void cut_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
     if (!slot->known)

@@ -146,7 +146,7 @@ static void put_task_lines(FILE *out, const weir_total *total)
     print_times(out, "Task time", total, task_times, value_of(total, "ave_time"));
 }
 
-/* They keep slots busy as others do. */
+/* Failed tasks keep slots busy as others do. */
 static void put_failed_time(FILE *out, const weir_total *total)
 {
     double share = value_of(total, "failed_time_share");

@@ -99,7 +99,7 @@ static void put_samples(weir_stack_recorder *recorder, const char *name, uint32_
     recorder->taker->take(recorder->taker, &record);
 }
 
-/* Those of the laps that have ended. */
+/* Takes the samples of the laps that have ended. */
 static void take_samples(weir_stack_recorder *recorder)
 {
     weir_stack_samples taken = weir__stack_sampler_take(recorder->ended, NUM_ENDED);

@@ -41,7 +41,7 @@ static void give_locks(void)
 
 /* ---- one copy of the library ---------------------------------------------------------------------------------------- */
 
-/* It works as SQLite's own, because it becomes the default if a program takes its own default away. */
+/* This file system works as SQLite's own, because it becomes the default if a program takes its own default away. */
 static sqlite3_vfs marker;
 static const char marker_name[] = "weir-forks";
 

@@ -66,8 +66,8 @@ WEIR_API const weir_measure *weir_subject_measures(weir_subject subject, size_t 
 WEIR_API const weir_measure *weir_measure_find(weir_subject subject, const char *name);
 
 /*
- * Its value over elapsed_ns (of all laps together), in its unit; NAN if it is not known, or nothing happened (the
- * mean time of no tasks, a share of no time).
+ * The value of the measure over elapsed_ns (of all laps together), in its unit. NAN = it is not known, or nothing
+ * happened (the mean time of no tasks, a share of no time).
  */
 WEIR_API double weir_measure_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns);
 
@@ -97,7 +97,7 @@ static inline int64_t weir_slots_ns(const weir_task_metrics *task)
 /* The part of elapsed_ns in which a stage or flow node had not ended: its slots end together. All of it if task is NULL. */
 WEIR_API int64_t weir_task_life_ns(const weir_task_metrics *task, int64_t elapsed_ns);
 
-/* Its mean number of slots; negative = not known. */
+/* The mean number of slots of a stage; negative = not known. */
 WEIR_API double weir_num_slots(const weir_task_metrics *task, int64_t elapsed_ns);
 
 /* -- the database -- */
@@ -122,7 +122,7 @@ struct weir_sqlite_writer;
  */
 WEIR_API int weir_reader_open_writer(struct weir_sqlite_writer *writer, weir_reader **reader, weir_error *error);
 
-/* Its queries must have ended. NULL is fine. */
+/* All queries of the reader must have ended. NULL is accepted. */
 WEIR_API void weir_reader_close(weir_reader *reader);
 
 /* The path as it was opened, for messages. */
@@ -552,9 +552,9 @@ typedef struct weir_row_column {
 /* The rows of weir_reader_select() one after the other, with names and types of the columns. */
 typedef struct weir_rows weir_rows;
 
-/* Arguments as of weir_reader_select(). The rows are of one snapshot. A statement with expressions may be run twice: their types are
-   only known from their values. On success end them with weir_rows_end(), before the reader is closed. On failure *rows is
-   NULL. */
+/* The arguments are those of weir_reader_select(). The rows are of one snapshot. A statement with expressions may be
+   run twice: their types are only known from their values. On success end them with weir_rows_end(), before the
+   reader is closed. On failure *rows is NULL. */
 WEIR_API int weir_rows_begin(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
                              weir_rows **rows, weir_error *error);
 
@@ -622,7 +622,7 @@ typedef struct weir_group_key {
 typedef struct weir_total {
     weir_group_key key;
     weir_subject subject;
-    const char *kind; /* as of weir_lap_record */
+    const char *kind; /* as in weir_lap_record */
     int64_t
         elapsed_ns; /* of all laps together; of spans and counters: of all laps of their runs, also those without it */
     int64_t suspended_ns; /* part of it in which the process did not run; -1 = not known */

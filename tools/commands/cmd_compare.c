@@ -290,7 +290,7 @@ static void put_row(table *t, bool as_text, bool with_name, const comparison_row
 
 enum { MOST_ROWS = 8 };
 
-/* It is clear, and the numbers that are shown differ. */
+/* The difference is clear, and the numbers that are shown differ. */
 static bool is_clear(const comparison_row *row)
 {
     return row->verdict >= VERDICT_DIFFERENT && fabs(row->change) >= 0.0005;

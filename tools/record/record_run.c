@@ -153,7 +153,7 @@ static int drain(weir_pipeline *pipeline, int signal_fd, const record_observers 
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
     bool has_result = false, is_over = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
-        /* It asks first: the pipeline counts a wait only from when its consumer has asked and found nothing. */
+        /* The consumer asks first: the pipeline counts a wait only after its consumer has asked and found nothing. */
         status = next_result(headspace, pipeline, &item, frames);
         if (status == WEIR_OK || status == WEIR_ETIMEDOUT)
             wait_for_results(pipeline, results_fd, signal_fd, observers,

@@ -76,7 +76,8 @@ void weir__live_conclude(full_verdict *verdict, const live_trial *trial, bool ha
 void weir__live_conclude_set(full_verdict *verdict, const live_set *set, const live_trial *trial,
                              const live_trial *alone);
 
-/* It brings more for certain, and as much as is worth a change; or certainly less than that. Between them, it is open. */
+/* Brings more: certainly more, and as much as is worth a change. Brings less: certainly less than that. Otherwise the
+   trial has not decided. */
 bool weir__live_brings_more(const live_trial *trial);
 bool weir__live_brings_nothing(const live_trial *trial);
 
@@ -98,7 +99,7 @@ uint32_t weir__live_twice(uint32_t count, uint32_t most);
 bool weir__live_double(weir_pipeline *pipeline, const int *nodes, uint32_t num, uint32_t most_slots,
                        uint32_t most_threads, live_set *set);
 
-/* Its index; -1 = there is none. */
+/* The index of the node of that name; -1 = there is none. */
 int weir__live_find(const verdict_view *view, const char *name);
 
 /* Until tasks that began before a change of these nodes (-1 = the pool) have ended, and the queues have filled or emptied. */

@@ -43,7 +43,8 @@ typedef struct weir_export_options {
     bool by_lap;        /* from a database: the sums after each lap, instead of only the final ones */
     uint64_t max_bytes; /* live: keep about this much, the newest (0 = no limit) */
     int64_t last_ns;    /* live: write only when something happens, and only this much of the past (0 = write all) */
-    /* They name the limit, in formats that show it (NULL = no limit is shown). They must live as long as the export. */
+    /* The rules that name the limit, in formats that show it (NULL = no limit is shown). They must live as long as
+       the export. */
     const weir_limit_rules *limit_rules;
 } weir_export_options;
 
