@@ -186,7 +186,7 @@ TEST_CASE(a_few_items_make_no_straggler)
     execute(in_folder("rank2.db"), "UPDATE task_stats SET busy_time = 30");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     char *text = run(arguments, 0);
-    assert_has(text, "33.3 %"); /* it is told, but not judged */
+    assert_has(text, "33.3 %"); /* it is printed, but not judged */
     assert_null(strstr(text, "slower: "));
     for (int32_t rank = 0; rank < 4; rank++) {
         char name[32];

@@ -576,7 +576,7 @@ TEST_CASE(threads_need_no_higher_limit)
     assert_true(num_pools > 0);
 }
 
-/* Work is told of on the caller's thread, once for each frame. */
+/* Work is reported on the caller's thread, once for each frame. */
 TEST_CASE(each_frame_is_told_of_once)
 {
     static outcome taken;

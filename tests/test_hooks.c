@@ -593,7 +593,8 @@ TEST_CASE(an_item_has_a_limited_number_of_parts)
     assert_non_null(strstr(log.text, "p22=22 p23=100 0;"));
 }
 
-/* Each item tells another part than the ones before. Short steps without hooks: several items are made in one burst. */
+/* Each item reports another part than the items before. Short steps without hooks: several items are made in one
+   burst. */
 enum { ROTATING_PARTS = 4 * WEIR_MAX_ITEM_PARTS, ROTATING_ITEMS = 20000 };
 
 typedef struct rotating {

@@ -396,7 +396,8 @@ static void put_name(FILE *to, uint64_t *random)
 
 /*
  * A URL whose secrets are marked by their places: a password, or the value of a parameter. Held constant: a user name
- * without "/", as one with it is not told from a path; values end at "&"; schemes whose slashes FFmpeg does not need.
+ * without "/", as a name with "/" cannot be distinguished from a path; values end at "&"; schemes whose slashes
+ * FFmpeg does not need.
  */
 static void make_url(FILE *to, uint64_t *random, const char *host)
 {

@@ -642,7 +642,7 @@ static void flush_and_die(const char *path)
     raise(SIGKILL);
 }
 
-/* Readers one after the other, each of which begins before the one before has ended. */
+/* Readers one after the other. Each begins before the previous one has ended. */
 static struct relay {
     const char *path;
     atomic_int num_begun;

@@ -29,8 +29,8 @@ typedef struct lap_span {
     uint64_t first, end;
 } lap_span;
 
-/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. What was told before the event had ended
-   by now; one more lap may have ended and not been passed on yet, and the next one has begun. */
+/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. What was reported before the event
+   had ended by now; one more lap may have ended and not been passed on yet, and the next one has begun. */
 static lap_span watch_laps(weir_pipeline *pipeline, test_recorder *recorder)
 {
     uint64_t events = recorder_events_named(recorder, "now");

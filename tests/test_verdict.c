@@ -755,7 +755,7 @@ TEST_CASE(evidence_is_of_this_process)
     }
 }
 
-/* All that is told, as it follows from the shares of the case. */
+/* All that is reported, as it follows from the shares of the case. */
 static const struct {
     const char *what, *evidence[6];
 } evidence_cases[] = {
@@ -1420,7 +1420,7 @@ TEST_CASE(two_runs_at_once_have_the_cpus_of_one_machine)
         record_run(path, (weir_sqlite_options){ .rank = world - 1, .world = (uint32_t)world }, &c, STEADY_LAPS + 2,
                    &c, 0);
         weir_filter all = { .run_id = WEIR_ALL_RUNS };
-        if (world > 1) { /* the other rank is told by itself */
+        if (world > 1) { /* the other rank is reported by itself */
             weir_verdict *v = verdict_on(path, &all);
             double process, budget, ranks, others, idle;
             bool is_found = false;
@@ -1655,7 +1655,7 @@ static void assert_is_short(const weir_verdict *v)
     free(text);
 }
 
-/* What was not measured may bring nothing, and the command that measures it is told, in few lines. */
+/* What was not measured may bring nothing, and the command that measures it is printed, in few lines. */
 TEST_CASE(a_range_that_was_not_measured_includes_no_gain)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

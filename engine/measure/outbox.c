@@ -14,7 +14,7 @@ enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 /* The one whose messages this thread delivers: it is the observer thread. */
 static _Thread_local const weir_outbox *taken_here;
 
-/* An observer may report an event for each event that it is told: without a limit, that would never end. */
+/* An observer may report an event for each event that it gets. Without a limit, that would never end. */
 enum { MAX_LATE = 64 };
 
 int weir__outbox_init(weir_outbox *outbox)

@@ -1,4 +1,4 @@
-/* What is told to the observers of a pipeline, and by whom: the struct behind outbox.c and observing.c. */
+/* What the observers of a pipeline get, and from whom: the struct behind outbox.c and observing.c. */
 #ifndef ENGINE_MEASURE_REPORTING_H
 #define ENGINE_MEASURE_REPORTING_H
 

@@ -50,7 +50,7 @@ typedef struct weir_tracker weir_tracker;
 
 enum { CACHE_LINE = 64 };
 
-/* What the operation has told of the item, see weir_task_set_part(). */
+/* What the operation has reported about the item, see weir_task_set_part(). */
 typedef struct weir__task_parts {
     weir_item_part parts[WEIR_MAX_ITEM_PARTS];
     int64_t before[WEIR_MAX_ITEM_PARTS]; /* their numbers when the operation was last called */

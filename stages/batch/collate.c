@@ -315,7 +315,7 @@ static void drop_clips(collate_worker *worker)
     worker->num_frames = worker->width = worker->height = worker->channels = worker->axis_clips = 0;
 }
 
-/* How much of the batch is padding, told as bytes of the task, too. */
+/* How much of the batch is padding; also reported as bytes of the task. */
 static void tell_padding(const collate_job *job, weir_task *task)
 {
     static const weir_part_info padding = { "padding", WEIR_PART_BYTES, "bytes", "of the batch that is padding" };

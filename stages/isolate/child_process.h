@@ -13,7 +13,7 @@
 typedef struct isolated_process {
     pid_t pid;        /* 0 = not started, or ended */
     int fd;           /* of the socket */
-    int64_t cpu_ns;   /* CPU time that has been told */
+    int64_t cpu_ns;   /* CPU time that has been reported */
     int64_t delay_ns; /* the same for its waiting for a CPU */
 } isolated_process;
 

@@ -319,7 +319,7 @@ size_t weir__index_start_of(const weir_index *index, size_t frame)
     return 0;
 }
 
-/* The duration of the last frame, where it is not told: that of the frame before. */
+/* The duration of the last frame. Where the file does not tell it, it is that of the frame before. */
 static int64_t guess_duration(const weir_index *index)
 {
     if (index->num_frames < 2)

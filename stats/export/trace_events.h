@@ -102,7 +102,7 @@ void weir__trace_events_event(weir_trace_events *events, const weir_event *event
 /* Marks and counts lost records. */
 void weir__trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records);
 
-/* Writes the begin of the states, step and phase that are open, so that a program that is killed has told them. */
+/* Writes the begin of the states, step and phase that are open. So the trace of a program that is killed has them. */
 void weir__trace_events_write_open(weir_trace_events *events);
 
 /* The states, step and phase that are open end here, and begin again here: in the next file. */

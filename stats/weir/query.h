@@ -149,7 +149,7 @@ WEIR_API const char *weir_reader_sql(const weir_reader *reader);
 #define WEIR_ALL_RUNS INT64_C(0)
 #define WEIR_LAST_RUN \
     INT64_C(-1) /* the one that started last of those that have laps, or have not ended; or of all */
-#define WEIR_PREVIOUS_RUN INT64_C(-2) /* the one before, of those that have laps, or have not ended */
+#define WEIR_PREVIOUS_RUN INT64_C(-2) /* the run before the last one, of the runs that have laps, or have not ended */
 
 /*
  * A zeroed struct selects everything, in the order of time. A record must match all conditions. A kind of record may
@@ -584,10 +584,10 @@ typedef enum weir_group_by {
     WEIR_BY_JOB_PHASE = 16,
     WEIR_BY_STEP = 32, /* bins of steps; a lap counts in the bin of its first step, a lap without steps in none */
     WEIR_BY_TIME = 64, /* bins of time; a lap counts in the bin of its end */
-    WEIR_BY_TRANSITION = 128, /* phase, and the one before it: "eval > train"; the first is "start > …" */
+    WEIR_BY_TRANSITION = 128, /* phase, and the phase before it: "eval > train"; the first is "start > …" */
     WEIR_BY_LAP = 256,        /* each lap alone, with its name, run and phase */
     WEIR_BY_MODE = 512,
-    WEIR_BY_MODE_TRANSITION = 1024, /* mode, and the one before it: "train > eval"; the first is "start > …" */
+    WEIR_BY_MODE_TRANSITION = 1024, /* mode, and the mode before it: "train > eval"; the first is "start > …" */
 } weir_group_by;
 
 /* A zeroed struct aggregates everything into one group. */

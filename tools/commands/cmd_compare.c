@@ -204,7 +204,7 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c)
     return NULL;
 }
 
-/* Returns the stage whose change was told; NULL = none. */
+/* Returns the stage whose change was printed; NULL = none. */
 static const comparison_pair *say_limits(FILE *out, const lap_comparison *c)
 {
     for (int side = 0; side < 2; side++)

@@ -85,7 +85,8 @@ static knob *knob_of(weir_tuner *tuner, int node, bool is_pool)
     return &tuner->knobs[is_pool ? tuner->num_knobs - 1 : (size_t)node];
 }
 
-/* A trial that measured nothing is repeated a few times; each is told, as it changes nothing that could be seen. */
+/* A trial that measured nothing is repeated a few times. Each is reported, because it changes nothing that could be
+   seen. */
 static void note_blank(weir_tuner *tuner, knob *own, const live_set *set, bool raises, uint32_t after,
                        const live_trial *t)
 {

@@ -208,7 +208,8 @@ static void set_in_model(advising *a, const char *node, const char *what, double
         a->status = status;
 }
 
-/* Runs without any change differ by as much as a doubling: what a doubling brings cannot be told from that. */
+/* Runs without any change differ by as much as a doubling would bring. So the gain of a doubling cannot be
+   distinguished from that. */
 static bool is_too_short(const advising *a)
 {
     return 1 + a->deviation >= 2 * (1 - a->deviation);
