@@ -109,7 +109,7 @@ static void step_failed(weir__core_slot *slot)
 {
     count_failure(slot);
     if (slot->place == WEIR__PLACE_FILLED)
-        weir__input_replaced(slot); /* of a cancelled node, too: a thread releases the other input */
+        weir__input_replaced(slot); /* also if the node is cancelled: a thread then releases the other input */
     else
         end_task(slot);
 }

@@ -53,8 +53,8 @@ typedef enum weir_failures_kind {
 typedef struct weir_max_failures {
     weir_failures_kind kind;
     int64_t count; /* COUNT: this many are tolerated, one more fails the pipeline; -1 = any number */
-    /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks. After a resume, as many failures as
-       items were left over from the earlier run (see retry_failed) are not counted, nor are their tasks. */
+    /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks. An earlier run may have left over
+       items (see retry_failed). After a resume, that many failures and their tasks are not counted. */
     uint32_t num, den;
 } weir_max_failures;
 

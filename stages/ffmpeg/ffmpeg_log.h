@@ -23,8 +23,8 @@ typedef struct weir_ffmpeg_log {
     unsigned num_lines;
     unsigned num_errors; /* lines of FFmpeg's level error */
     uint64_t
-        num_trouble; /* error lines, and pictures in which a decoder has patched errors, which it may not output for
-                             a while; of all messages so far, weir__ffmpeg_log_begin() does not reset it */
+        num_trouble; /* error lines, and pictures in which a decoder has concealed errors (it may output these later).
+                             Counts all messages so far: weir__ffmpeg_log_begin() does not reset it */
     char first_error[160]; /* since the last weir__ffmpeg_log_step(); "" = none */
     int too_wide;          /* the last picture of the file over max_pixels; 0 = none */
     int too_high;

@@ -86,7 +86,8 @@ static void send_log(void *self, weir_log_level level, const char *line)
 
 /* -- the pipeline */
 
-/* The socket does not always tell the end of the parent: a process that the parent has forked holds it open, too. */
+/* The socket does not always show that the parent has ended: a process that the parent has forked holds it open,
+   too. */
 static void await_request(void)
 {
     struct pollfd fds[] = { { .fd = ISOLATED_FD, .events = POLLIN }, { .fd = parent_fd, .events = POLLIN } };

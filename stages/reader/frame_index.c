@@ -103,7 +103,7 @@ void weir__packets_keep_lower_layers(weir_packet_entry *packets, size_t num_pack
     }
 }
 
-/* Is arithmetic with these times free of overflows? */
+/* Whether arithmetic with these times cannot overflow. */
 static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
 {
     const int64_t max = INT64_MAX / 4;

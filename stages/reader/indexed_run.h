@@ -71,7 +71,8 @@ typedef struct weir_indexed_run {
     int needed_averror;
 } weir_indexed_run;
 
-/* Frees what is kept, as the decoder needs the memory; it calls that while a run decodes. */
+/* Frees the kept frames, because the decoder needs the memory. The decoder calls this function while a run
+   decodes. */
 void weir__indexed_run_give_up(void *run);
 
 /* Frees what it has. */

@@ -337,7 +337,7 @@ static bool open_block(input *in, weir_packet_block *block, int64_t unit, int64_
     return true;
 }
 
-/* All numbers up to the directory's end. WEIR_OK, WEIR_EDATA or WEIR_ENOMEM. */
+/* Reads all numbers up to the end of the directory. WEIR_OK, WEIR_EDATA or WEIR_ENOMEM. */
 static int open_directory(input *in, const uint8_t *table, weir_packet_blocks *blocks, int64_t unit,
                           uint64_t num_blocks)
 {

@@ -20,8 +20,8 @@ typedef struct record_rounds {
     atomic_uint num_ends; /* ends of epochs: those of the source that has made most of them */
 } record_rounds;
 
-/* As weir_source_directory() and weir_source_list(), in rounds. A source whose round has no file ends for good. Several
-   sources share the first round; after it, each one repeats its own files. */
+/* These do what weir_source_directory() and weir_source_list() do, in rounds. A source whose round has no file ends
+   for good. Several sources share the first round; after it, each one repeats its own files. */
 void record_rounds_source_directory(weir_builder *builder, const weir_directory_config *config, record_rounds *rounds,
                                     const weir_stage_options *options);
 void record_rounds_source_list(weir_builder *builder, const weir_list_config *config, record_rounds *rounds,
