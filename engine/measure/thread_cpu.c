@@ -7,7 +7,7 @@
  * window never contains a sleep of the thread. At the end of a lap, the service thread reads the CPU time of a long
  * task that is still running. It also does so for a long task that has ended and was the last.
  *
- * If the steps of a stage usually take WEIR_LONG_STEP_NS or more, each is a window by itself, with a reading at its
+ * If the steps of a stage usually take WEIR_LONG_STEP_NS or more, each is a window by itself. It has a reading at its
  * begin and at its end. There are two reasons. In proportion to the run time, a task that sleeps would get the CPU
  * time of others. And a hand-off (to wake the consumer, or in a wait for the lock) may use more CPU time than a task
  * that sleeps. A window of shorter steps is at least WEIR_CPU_WINDOW_NS long, and is closed between a hand-off and
