@@ -51,14 +51,15 @@ typedef enum weir_verdict_kind {
 
 /* A change that would help. */
 typedef struct weir_verdict_advice {
-    const char *change;      /* "decode with 4 slots instead of 2" */
-    const char *options;     /* for a command line: "--concurrency 4"; "" = not an option of weir record */
-    const char *code;        /* C: ".concurrency = 4"; "" = no setting */
-    double gain;             /* predicted throughput / the present one; NAN = not predicted */
-    /* Of a prediction, relative: 95 % are within gain × (1 ± error) if what it assumes holds. The error of the model is that of
-       replays, see docs/verdict.md. NAN = not predicted. */
+    const char *change;  /* "decode with 4 slots instead of 2" */
+    const char *options; /* for a command line: "--concurrency 4"; "" = not an option of weir record */
+    const char *code;    /* C: ".concurrency = 4"; "" = no setting */
+    double gain;         /* predicted throughput / the present one; NAN = not predicted */
+    /* The relative error of a prediction: 95 % of predictions are within gain × (1 ± error) if what they assume holds. The
+       error of the model is that of replays, see docs/verdict.md. NAN = not predicted. */
     double error;
-    double low, high;        /* its range, also if that does not hold; without a gain, high is an upper bound, and NAN = not known */
+    /* The range of the gain, also if what it assumes does not hold. Without a gain, high is an upper bound; NAN = not known. */
+    double low, high;
     double items_per_s;      /* predicted */
     double more_cpus;        /* additional CPUs in use; NAN = not known */
     double more_bytes;       /* the same for memory */
