@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Room for one more element behind `count` of them; NULL = out of memory, the array stays as it was. */
+/* Makes room for one more element behind `count` elements. NULL = out of memory; the array stays as it was. */
 static inline void *weir__array_grow(void *array, size_t count, size_t element_bytes)
 {
     if (count & (count - 1)) /* it has grown at each power of two */

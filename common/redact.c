@@ -92,7 +92,8 @@ static const char *const access_endings[] = {
     "secret", "password", "passwd", "pwd", "signature", "sig", "credential", "credentials",
 };
 
-/* These may be secret, and may as well say which object is meant: "?key=clips/1.mp4", "?filetoken=7". */
+/* The values of these names may be secret. They may also say which object is meant: "?key=clips/1.mp4",
+   "?filetoken=7". */
 static const char *const object_names[] = { "code", "session", "sessionid", "sid", "ticket" };
 static const char *const object_endings[] = { "token", "key", "auth" };
 
@@ -416,8 +417,8 @@ static weir_secret find_user_behind(scan *s, size_t after_colon, bool is_encoded
 }
 
 /*
- * What was taken for a password up to an "@" may be a port, a path and parameters, and the "@" a part of a value. Both may
- * be secret, so the end of that value belongs to it.
+ * What was taken for a password up to an "@" may be a port, a path and parameters. The "@" may then be a part of a
+ * value. The password and the value may both be secret, so the secret extends to the end of that value.
  */
 static void add_values(scan *s, weir_secret *secret)
 {

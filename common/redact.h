@@ -27,8 +27,9 @@ void weir__address_redact(char *address);
 void weir__text_redact(char *text);
 
 /*
- * The same for a text about these addresses: wherever the text quotes one (whole, or cut at the end of the text), or one of
- * its secrets, it is hidden as weir__address_redact() does it. A local address stays readable in the text.
+ * The same for a text about these addresses. The text may quote an address (whole, or cut at the end of the text), or
+ * one of its secrets. Each quotation is hidden as weir__address_redact() does it. A local address stays readable in
+ * the text.
  */
 void weir__text_redact_about(char *text, const char *const *addresses, size_t num_addresses);
 

@@ -36,9 +36,9 @@ int weir__part_place(int fd, const char *path_before, const char *path);
 int weir__spool_open(void);
 
 /*
- * Whether the path is a link, a pipe or a device that belongs neither to this user, nor to root, nor to the owner of its
- * folder: it is not used, as somebody may have put it there to get or to direct what is written. The kernel's
- * fs.protected_symlinks has the same rule for folders like /tmp.
+ * Whether the path is a link, a pipe or a device of another user: not of this user, not of root, and not of the owner
+ * of its folder. Such a path is not used, as somebody may have put it there to get or to direct what is written. The
+ * kernel's fs.protected_symlinks has the same rule for folders like /tmp.
  */
 bool weir__is_planted(const char *path);
 

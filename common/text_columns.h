@@ -10,7 +10,7 @@
  */
 size_t weir__text_columns(const char *text, size_t length);
 
-/* How many bytes of the text fit into so many columns: whole characters, with their combining marks. Any thread. */
+/* How many bytes of the text fit into `columns` columns: whole characters, with their combining marks. Any thread. */
 size_t weir__text_cut(const char *text, size_t columns);
 
 #endif

@@ -7,9 +7,9 @@
 
 /*
  * For a terminal or a log: makes everything visible that could move the cursor, begin a line or change the text
- * direction. Control characters (C0, DEL, C1), line and paragraph separators and direction marks (U+061C, U+200E,
- * U+200F, U+202A to U+202E, U+2066 to U+2069) become \n, \x1b or \u202e; bytes that are not UTF-8 become \xff.
- * Everything else, including the backslash, stays unchanged.
+ * direction. Control characters (C0, DEL, C1), line and paragraph separators and direction marks become text such as
+ * \n, \x1b or \u202e. The direction marks are U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069. Bytes
+ * that are not UTF-8 become text such as \xff. Everything else, including the backslash, stays unchanged.
  *
  * Writes at most size_bytes including the terminating NUL, whole characters only (nothing if size_bytes is 0).
  * Returns the length of the complete result: 4 × strlen(text) + 1 bytes are always enough. A NULL text counts as

@@ -24,8 +24,8 @@ typedef struct work_load {
     double wait_s;        /* without using a CPU */
     double compute_s;     /* using a CPU */
     uint64_t slow_one;    /* the number of an item that takes 200 times as long; 0 = none */
-    uint64_t tail_every;  /* every so many items, one takes 100 times as long; 0 = none */
-    uint64_t burst;       /* of so many items, only the first takes time; 0 = each does */
+    uint64_t tail_every;  /* one of each tail_every items takes 100 times as long; 0 = none */
+    uint64_t burst;       /* of each `burst` items, only the first takes time; 0 = each does */
     bool locked;          /* one item at a time, in all slots */
     uint32_t num_helpers; /* threads that compute for the stage, which waits for them; 0 = none */
     uint64_t item_bytes;  /* of each result */

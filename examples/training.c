@@ -6,9 +6,9 @@
  *     mpirun -n 8 training clips.weir 7 run1     # or srun, or torchrun --no-python: each rank reads its share
  *
  * Each epoch has a different order of the clips. Of each clip, 16 consecutive frames from a random position are
- * decoded, cropped and mirrored at random, normalised, and collected in batches of 4 as [B, C, N, H, W]. All random
- * choices depend only on the seed, the epoch and the clip, so that runs are reproducible with any number of ranks and
- * threads. The sums stand for the training step; STEP_MS=100 makes it take longer.
+ * decoded, cropped and mirrored at random, and normalised. They are collected in batches of 4 as [B, C, N, H, W]. All
+ * random choices depend only on the seed, the epoch and the clip, so that runs are reproducible with any number of
+ * ranks and threads. The sums stand for the training step; STEP_MS=100 makes it take longer.
  *
  * With "run1", each rank stores its model and its checkpoint after each step, in the file run1.RANK. After a kill, the
  * same command continues. With another number of ranks, give it all files:

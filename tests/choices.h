@@ -18,7 +18,8 @@ typedef struct choices {
     uint64_t random;
     uint32_t count; /* of values: made so far, to be replayed, or fixed in this round */
     uint32_t at;    /* the next one */
-    uint32_t fixed; /* with CHOOSE_ALL: so many are as in an earlier round, except for the last of them */
+    uint32_t fixed; /* with CHOOSE_ALL: the number of values that are as in an earlier round, except for the last of
+                       them */
     uint32_t values[MAX_CHOICES], bounds[MAX_CHOICES];
 } choices;
 

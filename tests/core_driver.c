@@ -128,7 +128,8 @@ static void check_aside(core_driver *driver, const weir__queue *queue, bool has_
     check(driver, !may_set, "an item may be set aside, but waits in its slot");
 }
 
-/* A producer that has ended, or drops its results, puts no more; but what has passed in a burst before may be told later. */
+/* A producer that has ended, or drops its results, puts no more; but the core may be told later about steps of a
+   burst that have passed before. */
 static void check_puts(core_driver *driver, const weir__queue *queue)
 {
     driver_node *node = (driver_node *)queue->producer;
@@ -342,7 +343,7 @@ static void choose_place(core_driver *driver, driver_slot *slot)
         slot->core.in.data = (void *)(uintptr_t)(++driver->num_made);
 }
 
-/* Of an epoch that an earlier run has begun. */
+/* Whether the slot's item is of an epoch that an earlier run has begun. */
 static bool is_of_part(const core_driver *driver, const driver_slot *slot)
 {
     return slot->core.in.epoch < driver->graph.num_part_epochs;
@@ -704,7 +705,7 @@ static void hash_list(uint64_t *hash, const weir__core_slot *slot)
     hash_value(hash, UINT64_MAX);
 }
 
-/* Of all that decides what can follow, except of times. */
+/* A hash of all that decides what can follow, except times. */
 static uint64_t hash_state(const core_driver *driver)
 {
     uint64_t hash = 1;

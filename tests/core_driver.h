@@ -1,6 +1,6 @@
 /*
- * Runs the scheduler core alone: builds a small graph, lets events happen in an order that `choices` decide, and checks
- * what must hold after each one (the invariants of core.h) and at the end:
+ * Runs the scheduler core alone. Builds a small graph, and lets events happen in an order that `choices` decide.
+ * After each event it checks the invariants of core.h. At the end it checks:
  *
  *   - something can always happen until the run is over;
  *   - each item that was made is delivered, skipped, failed, dropped or merged exactly once, and the accounts agree;

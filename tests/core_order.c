@@ -7,11 +7,11 @@
  *   Merges   By arrival: in the order in which the items were put, in each epoch. Round robin: the next input that is not
  *            at its end. At random: the draws of the seed and the epoch, in which an input takes part until a draw hits it
  *            at its end.
- *   Weights  Each open input gains its weight, and the one with the most credit is next, and pays for all. When a merge
- *            gets to know that an input is at its end depends on the schedule, so an input at its end may gain once more,
- *            and the others may pay for it; but if it is selected, that selection is as if it had not been. A set of
- *            credits is possible if some knowledge of the ends leads to it, and each item must come from an input that
- *            some possible credits select.
+ *   Weights  Each open input gains its weight, and the one with the most credit is next, and pays for all. The
+ *            schedule decides when a merge gets to know that an input is at its end. So an input at its end may gain
+ *            once more, and the others may pay for it. But if it is selected, that selection is as if it had not
+ *            been. A set of credits is possible if some knowledge of the ends leads to it. Each item must come from
+ *            an input that some possible credits select.
  *
  * Held constant: at most three inputs; runs without a stop or failure (of others the ends are not known); an epoch has at
  * most MAX_EPOCH_ITEMS items.

@@ -1,6 +1,6 @@
 /*
- * What the recorder of a core driver sees: the order in which items pass. It says whether each merge, each stage in the
- * order of its inputs and each flush keeps the order that it promises, by rules of its own (core_order.c).
+ * What the recorder of a core driver sees: the order in which items pass. It says whether each merge, each stage in
+ * the order of its inputs and each flush keeps the order that it promises. It has rules of its own (core_order.c).
  */
 #ifndef TESTS_CORE_ORDER_H
 #define TESTS_CORE_ORDER_H

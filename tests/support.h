@@ -1,6 +1,6 @@
 /*
- * Shared by the tests of the engine: a time limit, gates and counters to wait on (no test sleeps), items whose
- * releases are counted, small operations, and an observer that records its calls.
+ * Shared by the tests of the engine: a time limit, and gates and counters to wait on (no test sleeps). There are also
+ * items whose releases are counted, small operations, and an observer that records its calls.
  *
  * cmocka's assertions work on the main thread only; code on other threads uses REQUIRE.
  */

@@ -1,7 +1,7 @@
 /*
  * Headers of AV1 frames: what is read from them is what was written, and plans are made of it. A writer that follows section 5 of
- * the specification draws sequences, frames and units at random. Held constant: what comes after the fields that are read is noise,
- * as of real frames.
+ * the specification draws sequences, frames and units at random. Held constant: what comes after the fields that are
+ * read is noise, as in real frames.
  */
 #include <inttypes.h>
 #include <stdio.h>

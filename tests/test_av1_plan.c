@@ -178,7 +178,7 @@ static void assert_numbers(const group *of, weir_av1_plan *plan)
     assert_int_equal(plan->num_needed, num_needed);
 }
 
-/* What is wanted comes out, as of the whole group. */
+/* What is wanted comes out as it does when the whole group is decoded. */
 static void assert_right(const group *of, weir_av1_plan *plan, const digest *whole, const char *name)
 {
     assert_true(plan->is_on);

@@ -1,6 +1,7 @@
 /*
- * Steps, phases and modes are independent axes of the consumer's time. What the laps and the database say by each of them,
- * and by any two, is compared with the raw trace, which has the time of each mark and of each item delivered.
+ * Steps, phases and modes are independent axes of the consumer's time. What the laps and the database say by each of
+ * them, and by any two, is compared with the raw trace. The trace has the time of each mark and of each item
+ * delivered.
  */
 #include "tests/stats_fixture.h"
 #include "tests/support.h"

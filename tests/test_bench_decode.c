@@ -47,7 +47,7 @@ static char *decode(struct program *program, const char *options)
     return bench_run_for_json(program, line);
 }
 
-/* Each way draws from each file; what is no video is left out, with a message. */
+/* Each way draws from each file; what is not a video is left out, with a message. */
 TEST_CASE(draws_measures_each_way_for_each_file)
 {
     struct program program;

@@ -752,7 +752,8 @@ TEST_CASE(options_show_in_names_and_infos)
     recorder_free(&recorder);
 }
 
-/* The default, a number, none; and in front of a join that restores the order, or in a branch of it, where it is no use. */
+/* The default, a number, none; and in front of a join that restores the order, or in a branch of it, where it is not
+   useful. */
 TEST_CASE(a_route_tells_how_far_it_looks_ahead)
 {
     enum { IN_ORDER = 3, NESTED };

@@ -12,8 +12,8 @@
 
 /*
  * Short steps. After 2000 of them, every tenth ends while the consumer sleeps:
- *   in_burst   the consumer falls asleep in the middle of a burst, which seems to have just begun, so that it does not end
- *              because it has lasted too long; the next step waits until the item of this one is delivered
+ *   in_burst   the consumer falls asleep in the middle of a burst. The burst seems to have just begun, so it does not
+ *              end for having lasted too long. The next step waits until the item of this one is delivered
  *   else       it makes nothing, and the second one after it waits until the item in between is delivered
  */
 typedef struct late_source {

@@ -188,7 +188,7 @@ TEST_CASE(bytes_open_no_other_file)
 
 /* ---- URLs --------------------------------------------------------------------------------------------------- */
 
-/* Serves one connection: an HTTP response that announces the whole file and sends this many bytes of it, then
+/* Serves one connection with an HTTP response. It announces the whole file and sends this many bytes of it. Then it
    either sends nothing until it is released, or closes the connection. */
 typedef struct server {
     int listener;

@@ -229,7 +229,7 @@ TEST_CASE(the_end_of_an_epoch_does_not_end_a_step)
     end(pipeline, &ledger);
 }
 
-/* Whether a pipeline that makes so many results is measured completely. */
+/* Whether a pipeline that makes num_results results is measured completely. */
 static bool is_measured(uint64_t num_results, uint64_t *num_needed)
 {
     test_ledger ledger = LEDGER;

@@ -1,4 +1,4 @@
-/* What a program is told at once, on the thread that marks; and pauses, in which nothing is measured. */
+/* What a program gets at once, on the thread that marks; and pauses, in which nothing is measured. */
 #include "tests/support.h"
 
 #include <weir/span.h>
@@ -53,7 +53,7 @@ TEST_CASE(each_event_of_a_training_loop_calls_back_at_once)
             continue;
         weir_pipeline_mark_step(pipeline, step++);
         weir_pipeline_mark_phase(pipeline, "forward");
-        assert_non_null(strstr(told.text, "+phase forward;")); /* it was told before the mark returned */
+        assert_non_null(strstr(told.text, "+phase forward;")); /* it was called before the mark returned */
         weir_pipeline_mark_phase(pipeline, "backward");
         weir_item_release(&item);
     }
@@ -244,7 +244,7 @@ static void end_stages(void *self, const weir_run_end *end)
         stage->is_ended = true;
 }
 
-/* Steps end laps. Each stage is told all of its time and tasks, in more or fewer laps. */
+/* Steps end laps. All time and tasks of each stage are reported, in more or fewer laps. */
 TEST_CASE(a_stage_may_have_an_interval_of_its_own)
 {
     enum { COUNT = 40 };

@@ -153,7 +153,7 @@ static double value_at(const weir_collated *batch, size_t at)
     return (double)single;
 }
 
-/* Of a batch with 8 of each dimension or less: where [b, n, y, x, c] is. */
+/* Where [b, n, y, x, c] is in a batch with at most 8 of each dimension. */
 static size_t place(const weir_collated *batch, size_t b, size_t n, size_t y, size_t x, size_t c)
 {
     size_t s[5];
@@ -600,7 +600,7 @@ static int run_gradient(void *worker, weir_item *in, weir_item *out, weir_task *
 
 static const weir_op gradient_op = { .name = "gradient", .makes = WEIR_TYPE_FRAMES, .run = run_gradient };
 
-/* Of a gradient a resize is a gradient: straight, rising along its own axis, constant along the other. */
+/* A resized gradient is a gradient: straight, rising along its own axis, constant along the other. */
 TEST_CASE(a_resize_keeps_gradients_straight)
 {
     clip_source source = { .count = 8, .frames = { 1 }, .width = { 120 }, .height = { 90 }, .channels = 3 };

@@ -317,7 +317,7 @@ TEST_CASE(the_time_at_the_end_of_an_epoch_has_two_parts)
     driver_slot *first = pick_of(stage);
     end_step_at(pick_of(source), start_ns + 10, WEIR_OK);
     driver_slot *last = pick_of(stage);
-    end_step_at(first, start_ns + 100, WEIR_OK); /* within the epoch until its end is told */
+    end_step_at(first, start_ns + 100, WEIR_OK); /* within the epoch until its end is reported */
     end_step_at(pick_of(source), start_ns + 130, WEIR_EPOCH);
     int64_t idle_ns = time_ns[SLOT_IDLE];
     assert_true(idle_ns >= 30);

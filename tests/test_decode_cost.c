@@ -36,7 +36,7 @@ static const weir_decode_cost *cost_of(const weir_item *item)
                                                      : &((const weir_audio *)item->data)->cost;
 }
 
-/* What is 0 or "" is not told. */
+/* What is 0 or "" is not reported. */
 static int compare_parts(void *self, void *state, weir_task *task, const weir_task_end *end)
 {
     unsigned *num_compared = self;
@@ -209,7 +209,7 @@ TEST_CASE(frames_that_are_only_decoded_are_work)
     assert_in_range(work.amount, 2, 24);
 }
 
-/* A file that is no video: what is known of a failed item is told, too, and nothing of the item before. */
+/* A file that is not a video: what is known of a failed item is reported, too, and nothing of the item before. */
 static int count_times(void *self, void *state, weir_task *task, const weir_task_end *end)
 {
     unsigned *num_failed = self;

@@ -341,7 +341,7 @@ static weir_pipeline *start_merged(uint64_t begin_epoch, char *const *texts, siz
     return pipeline;
 }
 
-/* One word for each item, from this epoch on; at most so many items. */
+/* One word for each item, from this epoch on; at most `most` items. */
 static void list_items(weir_pipeline *pipeline, uint64_t from, uint64_t most, char *list, size_t size)
 {
     weir_item item;

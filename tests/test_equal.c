@@ -108,7 +108,7 @@ typedef struct rank_job {
     uint32_t threads;
     const char *const *texts; /* of checkpoints */
     size_t num_texts;
-    uint32_t most; /* stop after so many results; 0 = at the end */
+    uint32_t most; /* stop after this number of results; 0 = at the end */
 } rank_job;
 
 typedef struct rank_result {

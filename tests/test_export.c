@@ -164,7 +164,7 @@ TEST_CASE(laps_that_end_in_one_millisecond_are_one_sample_with_all_of_them)
     assert_holds("weir.om", "\nweir_stage_time_seconds_count" DECODE "} 150 1004.000\n");
 }
 
-/* The latency of a queue that is not the sink's is not known: no histogram with a sum that is no number. */
+/* The latency of a queue that is not the sink's is not known: no histogram with a sum that is not a number. */
 TEST_CASE(openmetrics_has_no_figure_that_is_not_known)
 {
     record_whole_run("a.db");

@@ -84,7 +84,7 @@ TEST_CASE(a_straggler_is_named_since_it_is_slow)
     assert_null(strstr(run(folder, 0), " -")); /* "-200.0 %" slower */
 }
 
-/* Of an even number the mean of the two in the middle. The ranks are not in the order of their rates. */
+/* With an even number, it is the mean of the two in the middle. The ranks are not in the order of their rates. */
 TEST_CASE(the_median_is_that_of_1_2_3_and_10_ranks)
 {
     static const struct {
@@ -186,7 +186,7 @@ TEST_CASE(a_few_items_make_no_straggler)
     execute(in_folder("rank2.db"), "UPDATE task_stats SET busy_time = 30");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     char *text = run(arguments, 0);
-    assert_has(text, "33.3 %"); /* it is told, but not judged */
+    assert_has(text, "33.3 %"); /* it is printed, but not judged */
     assert_null(strstr(text, "slower: "));
     for (int32_t rank = 0; rank < 4; rank++) {
         char name[32];

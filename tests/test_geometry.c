@@ -11,8 +11,8 @@
  * All = formats × places × transformations × resizes × pixels × layouts × scalers × widths. Heights, sizes of results,
  * crops and contents are drawn from the seed and the case's number.
  *
- * Constant here: one thread, one picture for each scaler, sizes up to 1,089, a description of colours that is unspecified,
- * the CPU's own vectors (test_scaler compares those with plain loops), codecs (test_pixels, test_image).
+ * Constant here: one thread; one picture for each scaler; sizes up to 1,089; a description of colours that is
+ * unspecified; the CPU's own vectors (test_scaler compares those with plain loops); codecs (test_pixels, test_image).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -528,7 +528,8 @@ static fenced new_result(const geometry *g, size_t picture_bytes, uint8_t **out)
     return memory;
 }
 
-/* FFmpeg's filter shows more chroma rows than a field has, if the height is no multiple: what is in them is open. */
+/* FFmpeg's filter shows more chroma rows than a field has, if the height is not a multiple: their content is
+   undefined. */
 static bool is_defined(const geometry *g)
 {
     return g->how != ONE_FIELD || g->height % (2 << av_pix_fmt_desc_get(g->format)->log2_chroma_h) == 0;

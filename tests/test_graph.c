@@ -335,8 +335,8 @@ static void await_blocked_route(weir_pipeline *pipeline)
     }
 }
 
-/* One item is at the gate, two are in its queue, and so many are set aside: one more holds up the route. Held constant: a
-   route with one slot, queues of two items, a slow branch that does nothing at all. */
+/* One item is at the gate, two are in its queue, and the others are set aside: one more than most_slow holds up the
+   route. Held constant: a route with one slot, queues of two items, a slow branch that does nothing at all. */
 static void check_look_ahead(slow_first shape, uint64_t most_slow)
 {
     for (int is_one_more = 0; is_one_more < 2; is_one_more++) {

@@ -27,7 +27,8 @@ typedef struct setting {
     weir_picture_config picture;
     weir_damage damage;
     uint64_t max_decoder_bytes;
-    uint64_t stop_after; /* so many questions whether to stop, after the request has begun; 0 = never */
+    uint64_t stop_after; /* stop after this number of questions whether to stop, counted from the begin of the
+                            request; 0 = never */
 } setting;
 
 typedef struct outcome {
@@ -433,7 +434,7 @@ static bool is_cut(weir_group_cut *cut, const uint8_t *bytes, size_t num_bytes, 
 TEST_CASE(a_group_begins_with_a_picture_that_is_shown_after_all_before_it)
 {
     weir_group_cut cut = { 0 };
-    assert_false(IS_CUT(&cut, bare_idr, 0)); /* the first packet is no cut */
+    assert_false(IS_CUT(&cut, bare_idr, 0)); /* the first packet is not a cut */
     assert_false(IS_CUT(&cut, predicted, 3));
     assert_false(IS_CUT(&cut, bare_idr, 2));
     assert_true(IS_CUT(&cut, bare_idr, 4));
@@ -575,7 +576,7 @@ TEST_CASE(threads_need_no_higher_limit)
     assert_true(num_pools > 0);
 }
 
-/* Work is told of on the caller's thread, once for each frame. */
+/* Work is reported on the caller's thread, once for each frame. */
 TEST_CASE(each_frame_is_told_of_once)
 {
     static outcome taken;

@@ -843,8 +843,8 @@ static sequence draw_sequence(void)
     return of;
 }
 
-/* After a picture; counts go up and down a little, and the bits of numbers and counts wrap around. Only type 0 can have two pictures
-   in a row that are no references. */
+/* After a picture; counts go up and down a little, and the bits of numbers and counts wrap around. Only type 0 can have
+   two pictures in a row that are not references. */
 static picture draw_picture(const sequence *of, const picture *before, bool is_idr, uint32_t *base)
 {
     picture one = { .is_idr = is_idr, .type = is_idr ? I_SLICE : below(2) ? P_SLICE : B_SLICE };

@@ -593,7 +593,8 @@ TEST_CASE(an_item_has_a_limited_number_of_parts)
     assert_non_null(strstr(log.text, "p22=22 p23=100 0;"));
 }
 
-/* Each item tells another part than the ones before. Short steps without hooks: several items are made in one burst. */
+/* Each item reports another part than the items before. Short steps without hooks: several items are made in one
+   burst. */
 enum { ROTATING_PARTS = 4 * WEIR_MAX_ITEM_PARTS, ROTATING_ITEMS = 20000 };
 
 typedef struct rotating {
@@ -800,7 +801,8 @@ static void assert_noted_once(char letter)
     assert_ptr_equal(strchr(trace.text, letter), strrchr(trace.text, letter));
 }
 
-/* Ten items, batches of four: a flush of the incomplete one, or none, is no task. The stage behind fails every task. */
+/* Ten items, batches of four: a flush of the incomplete one, or none, is not a task. The stage behind fails every
+   task. */
 TEST_CASE(hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail)
 {
     static const weir_op op = { .name = "failing", .takes = WEIR_TYPE_BATCH, .run = fail_each };

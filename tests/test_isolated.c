@@ -808,7 +808,8 @@ TEST_CASE(a_stop_kills_what_spins)
     assert_nothing_is_left();
 }
 
-/* Takes so many results, from *text on if there is one, and stops; then *text is the checkpoint. Returns how many there were. */
+/* Takes at most `most` results, from *text on if there is one, and stops; then *text is the checkpoint. Returns how
+   many there were. */
 static uint64_t take_chunks(const char *const *texts, size_t num_texts, char **text, uint64_t most)
 {
     weir_isolated_config config = { .op = &stand_in, .program = self_path, .no_sandbox = true };

@@ -260,9 +260,9 @@ TEST_CASE(a_cut_item_makes_no_sense)
 
 /* -- each number at its limits, and one beyond */
 
-/* A field of a struct behind the type of the item: from `lowest` to `highest` it is taken with all else as the test's sample
-   has it, which is why sizes and counts that must agree with the data have one value only. No number is left out: see below.
-   Held constant: one sample of each type, in one block of just its size. */
+/* A field of a struct behind the type of the item: from `lowest` to `highest` it is accepted, with all else as in the
+   test's sample. That is why sizes and counts that must agree with the data have one value only. No number is left
+   out: see below. Held constant: one sample of each type, in one block of just its size. */
 typedef struct number_limit {
     const struct_rules *rules;
     const char *field;
@@ -681,7 +681,7 @@ static void block_pair_free(block_pair *pair)
     close(pair->fds[1]);
 }
 
-/* Is it received, with data of that many bytes, in a block of which the child says that it has so many? */
+/* Is it received, with data of data_bytes, in a block of which the child says that it has room_bytes? */
 static bool receives_block(block_pair *pair, int32_t number, uint64_t data_bytes, uint64_t room_bytes, bool is_known,
                            isolated_message *message)
 {

@@ -1,6 +1,7 @@
 /*
- * Readers in a child process: each call gives what a reader in this process gives, and after a child that was killed, stopped or
- * makes no sense the next answer is right. Held constant: one clip with B-frames, and what a container adds; small pictures.
+ * Readers in a child process. Each call gives what a reader in this process gives. After a child that was killed,
+ * stopped or makes no sense, the next answer is right. Held constant: one clip with B-frames, and what a container
+ * adds; small pictures.
  */
 #include <dirent.h>
 #include <signal.h>

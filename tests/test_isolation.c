@@ -193,7 +193,7 @@ static void run_with_reporter(lap_reporter *reporter)
     ledger_close(&ledger);
 }
 
-/* They were dropped: when the last lap is told, the pipeline has ended. */
+/* These events were dropped once: when the last lap is reported, the pipeline has ended. */
 TEST_CASE(events_that_an_observer_reports_about_the_last_lap_are_told)
 {
     lap_reporter reporter = { .gate = GATE };

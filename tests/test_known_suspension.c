@@ -1,8 +1,9 @@
 /*
- * Shortage of CPU is no suspension: what was recorded on busy machines is replayed. Held constant: heartbeats of 250 ms.
+ * Shortage of CPU is not a suspension: what was recorded on busy machines is replayed. Held constant: heartbeats of
+ * 250 ms.
  *
- * Recorded with a thread of nice 15 that wakes up each 250 ms, works for 2 ms and reads its schedstat, beside 12 processes that
- * compute, on two CPUs that others used too.
+ * The recording has a thread of nice 15 that wakes up each 250 ms, works for 2 ms and reads its schedstat. Beside it,
+ * 12 processes computed, on two CPUs that others used too.
  */
 #include "tests/test_case.h"
 

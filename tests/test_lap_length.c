@@ -1,6 +1,7 @@
 /*
- * No derived figure changes with the length of the laps: one run is recorded with laps of 20 ms, and the same laps are joined into
- * laps of 1 s, and into one for each phase. Held constant: one pipeline of three nodes, phases that change on whole seconds.
+ * No derived figure changes with the length of the laps. One run is recorded with laps of 20 ms. The same laps are
+ * joined into laps of 1 s, and into one for each phase. Held constant: one pipeline of three nodes, phases that
+ * change on whole seconds.
  */
 #include <math.h>
 #include <stdio.h>

@@ -174,7 +174,8 @@ static void expect_end(int num_rows, uint8_t before)
         assert_int_equal(*at, before);
 }
 
-/* Copies it to a new copy, and then to one that holds something else. Returns what it held. */
+/* Copies the picture. is_used: into the existing copy, which is filled with another byte before; otherwise into a new
+   one. Returns the byte that the copy had before. */
 static uint8_t copy_again(const AVFrame *in, weir_touch touch, bool is_used)
 {
     if (!is_used)

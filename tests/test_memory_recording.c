@@ -1,4 +1,5 @@
-/* Recordings in memory: the same queries, summary and verdict as of a database file, while the run goes on and after it. */
+/* Recordings in memory: queries, summary and verdict are the same as with a database file, while the run goes on and
+   after it. */
 #include "tests/stats_fixture.h"
 #include "tests/support.h"
 

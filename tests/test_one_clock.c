@@ -1,7 +1,8 @@
 /*
- * One clock for every way to ask: all frames are the frames asked one by one in any order, every first one, one list of all,
- * chunks, and what the probe counts, byte by byte with the same times. The referee is the ffmpeg program: its frames and
- * times with -fps_mode passthrough, and its setpts=PTS-STARTPTS,fps=N for rates, also within windows.
+ * One clock for every way to ask. These give the same frames, byte by byte, with the same times: all frames at once,
+ * frames asked one by one in any order, every first one, one list of all, and chunks. The probe counts as many. The
+ * referee is the ffmpeg program: its frames and times with -fps_mode passthrough, and its setpts=PTS-STARTPTS,fps=N
+ * for rates, also within windows.
  *
  *     WEIR_CLOCK_CASES=N    how many clips (default: DEFAULT_CASES)
  *     WEIR_CLOCK_SECONDS=N  ends earlier, after that time (default: never)
@@ -12,11 +13,11 @@
  * A clip is drawn from container × codec × B-frames × frame rate × timescale × variable rate × edit list × join × cut. Rates
  * are such that a frame lasts less than one tick, one, two and many.
  *
- * Left out: joins of files whose frames last less than a tick. Where times repeat, FFmpeg's decoders choose between times of
- * showing and of decoding by which are wrong more often, and the ffmpeg program makes up missing times of decoding.
- * For the same reason: cuts of open groups, whose first frames need ones that are not there. Cuts of MPEG-TS with a variable
- * rate: where the first times of decoding are more than 0.1 s before the first time of showing, the ffmpeg program closes gaps
- * between them, unless it is asked to copy the times.
+ * Left out: joins of files whose frames last less than a tick. Where times repeat, FFmpeg's decoders choose between
+ * times of showing and of decoding by which are wrong more often. The ffmpeg program makes up missing times of
+ * decoding. For the same reason: cuts of open groups, whose first frames need ones that are not there. Cuts of
+ * MPEG-TS with a variable rate: the first times of decoding may be more than 0.1 s before the first time of showing.
+ * Then the ffmpeg program closes gaps between them, unless it is asked to copy the times.
  *
  * Constant here: one size, 8-bit 4:2:0, one video stream without sound, no damage but a missing end: a clip in which a packet
  * is damaged is left out, as weir/video.h has a rule of its own for those.

@@ -345,7 +345,7 @@ TEST_CASE(without_rules_there_are_rates_but_no_limit)
     close_metrics(file);
 }
 
-/* "s" at the end of a metric's unit is told by its name: seconds are the base unit of time. */
+/* "s" at the end of a metric's unit follows from its name: seconds are the base unit of time. */
 TEST_CASE(every_time_is_named_in_seconds)
 {
     const char *path = in_folder("weir.prom");

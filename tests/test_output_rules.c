@@ -128,7 +128,7 @@ static int write_index(const char *path, weir_error *error)
     return status;
 }
 
-/* Those that make the same kind have the same letter; what is only there, none. */
+/* Outputs of the same kind have the same letter. A file that is only there has none. */
 static const struct {
     const char *name;
     int (*write)(const char *path, weir_error *error);

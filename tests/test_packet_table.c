@@ -301,7 +301,7 @@ static size_t change_bytes(uint8_t *table, size_t num_bytes)
     return num_used;
 }
 
-/* Of some tables, each change is refused: then others are drawn. */
+/* For some tables, each change is refused. Then others are drawn. */
 TEST_CASE(changed_bytes_with_a_checksum_that_fits_do_no_harm)
 {
     size_t num_used = 0;

@@ -1,6 +1,6 @@
 /*
- * A simulated loss of power: what databases and checkpoints write is recorded, and made again up to any moment, but for what
- * was not synced by then, of which any part may be missing. Files: an order of writes, each torn at sectors; names: in
+ * A simulated loss of power. What databases and checkpoints write is recorded, and made again up to any moment. Any
+ * part of what was not synced by then may be missing. Files: an order of writes, each torn at sectors; names: in
  * their order, durable with the next fsync of the folder.
  */
 #include <dlfcn.h>

@@ -280,7 +280,7 @@ static uint64_t num_bytes_read(void)
     return bytes;
 }
 
-/* Of a long file, frames from a place in the middle: what is read is a part of it. */
+/* Frames are taken from a place in the middle of a long file: only a part of the file is read. */
 TEST_CASE(with_the_table_little_is_read)
 {
     const char *path =

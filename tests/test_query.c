@@ -917,7 +917,7 @@ static void record_one_rank(const char *path, int32_t rank, double started)
     recording_end(writer, started + 100);
 }
 
-/* Of all runs together. */
+/* The value of all runs together. */
 static double value_of_all(const char *path, weir_subject subject, const char *measure)
 {
     weir_totals totals;

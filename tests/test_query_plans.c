@@ -1,7 +1,6 @@
 /*
- * How queries access the database: through an index if there is one, in its order where that is the order
- * asked for, and through the whole table only where everything is asked for. On 10 million rows that is seconds or
- * minutes.
+ * How queries access the database. They use an index if there is one, in its order where that is the order asked for.
+ * They read the whole table only where everything is asked for. On 10 million rows that is seconds or minutes.
  */
 #include "tests/recording.h"
 

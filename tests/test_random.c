@@ -430,8 +430,8 @@ static void add_sources(model *m)
 static weir_trace_file *trace_file;
 static char trace_path[64];
 
-/* One lap: a thread that takes a task just before the end of a lap, and begins it just after it, has waited for it in
-   the trace, but was busy in the first lap. */
+/* One lap: a thread takes a task just before the end of a lap, and begins it just after the end. In the trace it has
+   waited for it, but in the first lap it was busy. */
 static void trace_begin(model *m, weir_pipeline_options *options)
 {
     weir_error error = { 0 };

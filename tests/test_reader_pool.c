@@ -436,7 +436,7 @@ static void run_stage(const weir_list_config *list, weir_video_config config, st
     weir_pipeline_free(pipeline);
 }
 
-/* Random parts of files of several containers, one of which is no video; three slots share two readers. */
+/* Random parts of files of several containers, one of which is not a video; three slots share two readers. */
 TEST_CASE(a_stage_that_keeps_files_open_gives_the_same)
 {
     static const char *const kinds[][2] = {

@@ -253,7 +253,8 @@ static bool await_commits(const running *rank, uint32_t commits)
     return true;
 }
 
-/* Runs all ranks, until one of them has made so many commits; then all are killed. True = they had ended by then. */
+/* Runs all ranks, until one of them has made killed_after commits; then all are killed. True = they had ended by
+   then. */
 static bool run_job(rank_job *job, uint32_t num_ranks, uint32_t killed_after)
 {
     running ranks[MAX_RANKS];
@@ -842,7 +843,8 @@ static const weir_op fail_some_op = { .name = "fail_some",
                                       .makes = WEIR_TYPE_ENTRY,
                                       .run = fail_some };
 
-/* Takes up to so many items, from *text on if it is not NULL, which becomes the checkpoint. Returns how many there were. */
+/* Takes up to `most` items, from *text on if it is not NULL, which becomes the checkpoint. Returns how many there
+   were. */
 static uint64_t run_broken(broken_job *job, char **text, uint64_t most, int *status, weir_error *error)
 {
     weir_sampler_source_config source = { .sampler = { .num_items = job->num_items, .world = { .size = 1 } },

@@ -1,7 +1,8 @@
 /*
- * Rolls change no figure: random recordings are asked for totals as they are, and once more from their laps alone. Crossed: lengths of laps
- * (20 ms to 2 s), phases, modes, runs, ranks, killed ends, spans that are in some laps, counters, metrics that are not known,
- * clocks that are set back, a database that is locked for a while, ranges, groupings. Held constant: one machine.
+ * Rolls change no figure. Random recordings are asked for totals as they are, and once more from their laps alone.
+ * Crossed: lengths of laps (20 ms to 2 s), phases, modes, runs, ranks and killed ends; spans that are in some laps,
+ * counters, and metrics that are not known; clocks that are set back; a database that is locked for a while; ranges;
+ * groupings. Held constant: one machine.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 static const struct {
     weir_subject subject;
     const char *name, *kind;
-    unsigned in_one_of; /* it is in one of so many laps */
+    unsigned in_one_of; /* it is in one of this number of laps */
 } subjects[] = {
     { WEIR_SUBJECT_FLOW, "0:0:src", "source", 1 },        { WEIR_SUBJECT_QUEUE, "0:0:src_queue", "queue", 1 },
     { WEIR_SUBJECT_STAGE, "0:1:decode[10]", "stage", 1 }, { WEIR_SUBJECT_QUEUE, "0:1:decode[10]_queue", "queue", 1 },

@@ -372,7 +372,7 @@ TEST_CASE(more_samples_than_items_are_passes_of_their_own)
         assert_true(counts[i] == 2 || counts[i] == 3);
 }
 
-/* Of 10^5 draws, each item's share within five standard deviations. */
+/* In 10^5 draws, each item's share is within five standard deviations. */
 TEST_CASE(weights_are_shares)
 {
     const double weights[] = { 0, 1, 2, 5, 0.5, 1e-12 };

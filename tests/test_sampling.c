@@ -406,7 +406,7 @@ TEST_CASE(the_nearest_frame_or_none_within_the_tolerance)
     assert_int_equal(frame_at(make_clip(), WEIR_SECOND - exact.tolerance_ns, exact), 30);
     assert_int_equal(frame_at(make_clip(), WEIR_SECOND + exact.tolerance_ns + 2, exact), -2);
     assert_int_equal(frame_at(make_clip(), WEIR_SECOND - exact.tolerance_ns - 2, exact), -2);
-    /* the rounding of a stored time is no difference */
+    /* the rounding of a stored time is not a difference */
     const int64_t rounded_ns = 2 * WEIR_SECOND / RATE;
     weir_frames *frames =
         sample(make_container("c.mkv"),

@@ -111,7 +111,8 @@ TEST_CASE(only_the_secrets_of_a_url_are_hidden)
     expect_shown(all, sizeof all / sizeof *all, weir__text_redact);
 }
 
-/* An address ends where it ends, not at the first blank or quote; what is no URL is a file, whatever it looks like. */
+/* An address ends where it ends, not at the first blank or quote; what is not a URL is a file, whatever it looks
+   like. */
 TEST_CASE(an_address_is_hidden_to_its_end_and_a_file_is_not)
 {
     static const shown_text all[] = {
@@ -395,7 +396,8 @@ static void put_name(FILE *to, uint64_t *random)
 
 /*
  * A URL whose secrets are marked by their places: a password, or the value of a parameter. Held constant: a user name
- * without "/", as one with it is not told from a path; values end at "&"; schemes whose slashes FFmpeg does not need.
+ * without "/", as a name with "/" cannot be distinguished from a path; values end at "&"; schemes whose slashes
+ * FFmpeg does not need.
  */
 static void make_url(FILE *to, uint64_t *random, const char *host)
 {
@@ -875,7 +877,8 @@ TEST_CASE(two_inputs_of_one_name_are_refused_before_any_work)
     expect(0, "! test -e same");
 }
 
-/* Held constant: the URLs of make_url(); the server answers some, refuses others, and most are no good address. */
+/* Held constant: the URLs of make_url(); the server answers some, refuses others, and most are not valid
+   addresses. */
 TEST_CASE(no_output_of_random_urls_shows_a_secret)
 {
     uint64_t random = 7;

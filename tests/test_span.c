@@ -796,7 +796,7 @@ static size_t parts_of(const parts *seen, const char *name, weir_trace_record *f
     return count;
 }
 
-/* Of spans that are open when recording is switched, only what lies in the recording is recorded. */
+/* Spans may be open when recording is switched. Only their part that lies in the recording is recorded. */
 TEST_CASE(spans_are_recorded_as_far_as_recording_is_on)
 {
     static test_ledger ledger;

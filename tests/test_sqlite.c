@@ -575,9 +575,9 @@ TEST_CASE(what_may_not_be_written_is_refused)
 
 /* -- flushing */
 
-/* Waits until a lap's entries are in queue_stats: looks whenever something in the folder has been written, and after a
-   while all the same, because a transaction is only seen by others a little after its last write. ctest's time limit ends
-   a wait in vain. */
+/* Waits until a lap's entries are in queue_stats. Looks whenever something in the folder has been written, and also
+   after a while. The reason is that others see a transaction only a little after its last write. ctest's time limit
+   ends a wait in vain. */
 static void await_lap(const char *path)
 {
     enum { AGAIN_MS = 100 };
@@ -642,7 +642,7 @@ static void flush_and_die(const char *path)
     raise(SIGKILL);
 }
 
-/* Readers one after the other, each of which begins before the one before has ended. */
+/* Readers one after the other. Each begins before the previous one has ended. */
 static struct relay {
     const char *path;
     atomic_int num_begun;

@@ -29,8 +29,8 @@ typedef struct lap_span {
     uint64_t first, end;
 } lap_span;
 
-/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. What was told before the event had ended
-   by now; one more lap may have ended and not been passed on yet, and the next one has begun. */
+/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. What was reported before the event
+   had ended by now; one more lap may have ended and not been passed on yet, and the next one has begun. */
 static lap_span watch_laps(weir_pipeline *pipeline, test_recorder *recorder)
 {
     uint64_t events = recorder_events_named(recorder, "now");
@@ -1241,7 +1241,7 @@ TEST_CASE(a_consumer_that_polls_has_waited_since_it_first_asked)
 
 /* ---- the first lap ---------------------------------------------------------------------------------------------- */
 
-/* Of a run that is killed within its first minute at least a second is known. */
+/* If a run is killed within its first minute, at least a second of it is known. */
 TEST_CASE(the_first_lap_of_a_long_interval_ends_early)
 {
     test_gate gate = GATE;

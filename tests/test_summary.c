@@ -202,7 +202,7 @@ TEST_CASE(means_are_weighted_by_what_they_are_means_of)
     free(text);
 }
 
-/* The line is SPDL's, in seconds; so short an average is told again with its unit. */
+/* The line is SPDL's, in seconds; such a short average is printed again with its unit. */
 TEST_CASE(short_times_have_a_unit)
 {
     const char *path = in_folder("a.db");

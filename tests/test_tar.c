@@ -331,7 +331,8 @@ TEST_CASE(each_member_has_a_number_of_its_own)
     }
 }
 
-/* In each place of the archive once, so the label of a result or a failure cannot be that of its neighbour, or of the archive. */
+/* In each place of the archive once. So the label of a result or a failure cannot be that of its neighbour, or of the
+   archive. */
 TEST_CASE(a_member_that_fails_has_its_own_label_and_so_have_the_others)
 {
     clips_make("label.mp4", "-f lavfi -i testsrc2=s=64x48:d=1 -c:v mpeg4");

@@ -1227,7 +1227,7 @@ TEST_CASE(a_later_file_replaces_no_file_of_another_kind)
     }
 }
 
-/* An uploader may still read a file under a name that it was told. */
+/* An uploader may still read a file under a name that it was given. */
 TEST_CASE(a_removed_file_leaves_its_name_unused)
 {
     static const char *const names[] = { "w8-l2-b1.json", "w8-l2-b1.2.json", "w8-l2-b1.3.json" };

@@ -189,8 +189,8 @@ TEST_CASE(a_checkpoint_of_other_clips_is_refused)
     free(save);
 }
 
-/* That the rank has no checkpoint of its own is no failure; any other that was asked for and is missing is one. So is a
-   folder that is missing, which is found when the first checkpoint is stored. */
+/* It is not a failure that the rank has no checkpoint of its own; any other that was asked for and is missing is one.
+   So is a folder that is missing, which is found when the first checkpoint is stored. */
 TEST_CASE(a_failure_behind_a_missing_own_checkpoint_is_named)
 {
     static const char *const words[][3] = { { "fresh", "old.0" }, { "fresh", "first.0", "old.1" }, { "none/fresh" } };

@@ -108,7 +108,8 @@ TEST_CASE(more_is_kept_only_if_it_certainly_brings_more)
     }
 }
 
-/* It may bring nothing, or as much as is worth it: neither is certain, until longer trials have not decided either. */
+/* The change may bring nothing, or as much as is worth a change. Neither is certain, until longer trials have not
+   decided either. */
 TEST_CASE(more_that_did_not_decide_is_tried_again_and_longer)
 {
     const live_trial loss = trial_of(0.5, 0.4, 0.6);

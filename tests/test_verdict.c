@@ -34,7 +34,7 @@ typedef struct node_case {
     int64_t depth;      /* largest of its queue (0 = its capacity of 2) */
     uint32_t capacity;  /* (0 = 2) */
     double queue_bytes; /* bound, which the queue reaches */
-    const char *second; /* the name of a second queue, as of routes */
+    const char *second; /* the name of a second queue, such as routes have */
     const char *merge_order;
     bool ordered;
 } node_case;
@@ -755,7 +755,7 @@ TEST_CASE(evidence_is_of_this_process)
     }
 }
 
-/* All that is told, as it follows from the shares of the case. */
+/* All that is reported, as it follows from the shares of the case. */
 static const struct {
     const char *what, *evidence[6];
 } evidence_cases[] = {
@@ -873,7 +873,7 @@ static weir_verdict_advice invented_advice(const char *change, double low, doubl
                                   .is_measured = true };
 }
 
-/* What was measured and does not help is no help; there is one command to go on with. */
+/* What was measured and does not help is not given as help; there is one command to go on with. */
 TEST_CASE(a_measured_loss_is_no_help)
 {
     const weir_verdict_advice advice[] = { invented_advice("more slots", 0.7, 0.9),
@@ -1336,7 +1336,7 @@ TEST_CASE(a_phase_has_a_verdict_of_its_own)
     weir_verdict_free(cold);
 }
 
-/* While kept results are used, nobody takes items: that is no limit of the pipeline, and no change. */
+/* While kept results are used, nobody takes items: that is neither a limit of the pipeline nor a change. */
 TEST_CASE(a_replay_is_not_counted_as_the_pipeline)
 {
     const char *path = in_folder("replay.db");
@@ -1419,7 +1419,7 @@ TEST_CASE(two_runs_at_once_have_the_cpus_of_one_machine)
         record_run(path, (weir_sqlite_options){ .rank = world - 1, .world = (uint32_t)world }, &c, STEADY_LAPS + 2,
                    &c, 0);
         weir_filter all = { .run_id = WEIR_ALL_RUNS };
-        if (world > 1) { /* the other rank is told by itself */
+        if (world > 1) { /* the other rank is reported by itself */
             weir_verdict *v = verdict_on(path, &all);
             double process, budget, ranks, others, idle;
             bool is_found = false;
@@ -1620,7 +1620,8 @@ TEST_CASE(threads_are_advised_to_the_stage_that_holds_them)
     weir_verdict_free(v);
 }
 
-/* It is away while items wait, but not at work: more slots bring more, because it takes all that there are. */
+/* The consumer is away while items wait, but it does not work. More slots bring more, because it takes all items that
+   there are. */
 TEST_CASE(a_consumer_that_polls_is_not_slow)
 {
     pipeline_case c = *case_of("two slots that wait");
@@ -1653,7 +1654,7 @@ static void assert_is_short(const weir_verdict *v)
     free(text);
 }
 
-/* What was not measured may bring nothing, and the command that measures it is told, in few lines. */
+/* What was not measured may bring nothing, and the command that measures it is printed, in few lines. */
 TEST_CASE(a_range_that_was_not_measured_includes_no_gain)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

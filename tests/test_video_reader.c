@@ -1,6 +1,6 @@
 /*
- * Readers: their frames are those of the video stage, in whatever order they are asked, wherever the bytes come from, and
- * after a failure or a stop at any point.
+ * Readers: their frames are those of the video stage. This holds in whatever order they are asked, wherever the bytes
+ * come from, and after a failure or a stop at any point.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -731,7 +731,7 @@ TEST_CASE(random_requests_forward_backward_and_cut_give_the_frames_of_the_whole)
 
 /* ---- a few frames at a time ----------------------------------------------------------------------------------- */
 
-/* Takes all frames of the sampling, so many at a time. */
+/* Takes all frames of the sampling, chunk_frames at a time. */
 static void expect_next(const char *path, weir_sampling sampling, uint32_t chunk_frames)
 {
     const uint32_t num_each = chunk_frames ? chunk_frames : 1;

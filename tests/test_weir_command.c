@@ -463,7 +463,7 @@ TEST_CASE(failures_are_grouped_by_reason_and_folder)
     assert_true(assert_is_csv() >= 51);
 }
 
-/* A run without failures is no reason for a script to stop. */
+/* A run without failures must not stop a script. */
 TEST_CASE(that_nothing_failed_is_an_answer)
 {
     execute(in_folder("job.db"), "DELETE FROM task_failures");
@@ -1021,7 +1021,7 @@ TEST_CASE(what_is_damaged_is_told_with_what_helps)
     expect("cp job.db cut.db; truncate -s 20000 cut.db; weir summary cut.db", REFUSED);
     assert_has(err, "malformed");
     assert_has(err, ".recover");
-    /* what can be opened, and not be read to its end, is no wrong argument: something may have been done */
+    /* what can be opened, and not be read to its end, is not a wrong argument: something may have been done */
     char line[200];
     int64_t page = query_int(in_folder("job.db"), "SELECT rootpage FROM sqlite_schema WHERE name = 'task_stats'");
     expect("yes no page | head -c 4096 >text", DONE);
@@ -1993,7 +1993,8 @@ TEST_CASE(without_a_name_it_is_the_database_that_record_writes)
     assert_has(out, "explain --db other.db (");
 }
 
-/* The planted files are no libraries: whoever finds one of them does not start. The second run looks there. */
+/* The planted files are not libraries: a program that finds one of them does not start. The second run looks
+   there. */
 /* They are 150 and take longer to load than most commands to run. */
 TEST_CASE(commands_that_decode_nothing_load_no_ffmpeg)
 {

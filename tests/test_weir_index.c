@@ -262,7 +262,7 @@ TEST_CASE(index_and_record_find_the_same_in_an_archive)
     assert_done(RUN("pax.weir", "--list", "broken"), "damaged: Damaged tar archive", "");
 }
 
-/* The file that can be reached is read, and what is left out is told. */
+/* The file that can be reached is read, and what is left out is printed. */
 TEST_CASE(a_tree_deeper_than_the_longest_path_is_told)
 {
     char name[201];

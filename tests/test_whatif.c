@@ -241,8 +241,8 @@ TEST_CASE(exponential_stages_block_as_theory_says)
 }
 
 /*
- * Two slots in input order, tasks of 1 or 3 ms: the time between two results is max(0, X - the time before), a Markov
- * chain on 0, 1, 2, 3 with the stationary shares 6/15, 4/15, 2/15, 3/15 and the mean 17/15 ms.
+ * Two slots in input order, tasks of 1 or 3 ms. The time between two results is max(0, X - the time before). It is a
+ * Markov chain on 0, 1, 2, 3 with the stationary shares 6/15, 4/15, 2/15, 3/15 and the mean 17/15 ms.
  */
 TEST_CASE(results_in_input_order_wait_for_earlier_ones)
 {
@@ -352,8 +352,8 @@ TEST_CASE(the_slow_branch_of_a_route_sets_the_pace)
 }
 
 /* Half of the items, drawn at random, go to each of two branches of 5 ms. With places for one item each, one branch often
-   waits while the route holds an item for the other: then one of two queues is full, and 0, 1 or 2 items, each in a third of
-   the time, are in the other branch, so that 5 of 6 slots are busy. */
+   waits while the route holds an item for the other: then one of two queues is full. The other branch has 0, 1 or 2
+   items, each in a third of the time. So 5 of 6 slots are busy. */
 TEST_CASE(a_route_that_looks_ahead_keeps_its_branches_busy)
 {
     weir_model *model = new_model(8, 8);

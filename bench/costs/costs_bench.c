@@ -110,7 +110,7 @@ static double pipeline_bytes(const void *wanted)
     return difference(wanted, heap_bytes);
 }
 
-/* Of one of many slots or stages. */
+/* The bytes of one slot or stage, out of many. */
 static double part_bytes(const void *many)
 {
     const shape *wanted = many;

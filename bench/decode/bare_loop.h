@@ -3,8 +3,9 @@
  * one with the FFmpeg libraries, as a hand-written program would. Its pictures are the same as those of the decode
  * stage with its defaults: padded with black, rgb24. It shares no code with the stage.
  *
- * Of chosen frames it decodes only what they need: it reads the times of all packets, seeks to the keyframe of each group of pictures
- * with a chosen frame, and decodes up to the last one of the group, without those frames that no other one needs.
+ * If frames are chosen, it decodes only what they need. It reads the times of all packets, and seeks to the keyframe
+ * of each group of pictures with a chosen frame. It decodes up to the last chosen frame of the group, without those
+ * frames that no other one needs.
  */
 #ifndef BENCH_DECODE_BARE_LOOP_H
 #define BENCH_DECODE_BARE_LOOP_H

@@ -240,7 +240,7 @@ static int run_draws(draws_settings *settings)
     weir_item *probes = calloc(files.num_paths, sizeof *probes);
     for (size_t i = 0; probes && i < files.num_paths; i++)
         if (probe_file(files.paths[i], &probes[i]) != 0)
-            probes[i] = (weir_item){ 0 }; /* it is left out, as has been said */
+            probes[i] = (weir_item){ 0 }; /* it is left out; probe_file() has printed that */
     int rc = probes ? draw_from_all(report, settings, &files, probes) : -1;
     for (size_t i = 0; probes && i < files.num_paths; i++)
         weir_item_release(&probes[i]);

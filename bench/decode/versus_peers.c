@@ -289,7 +289,7 @@ static int run_job(bench_report *report, const peer_run *like, const bool *there
 
 /* ---- all of it ---------------------------------------------------------------------------------------------- */
 
-/* Without a name: the peers' processes inherit it. NULL = the failure was told. */
+/* Without a name: the peers' processes inherit it. NULL = the failure was printed. */
 static FILE *write_list(const bench_files *files)
 {
     FILE *list = tmpfile();

@@ -1,7 +1,7 @@
 /*
- * weir-bench stop: the time from weir_pipeline_stop() until weir_pipeline_free() has returned, that is, until every
- * thread is joined and every item released, with all slots of a stage in one state. The operations follow the rule of
- * op.h for long operations: they check weir_task_should_stop() about every millisecond.
+ * weir-bench stop: the time from weir_pipeline_stop() until weir_pipeline_free() has returned. Then every thread is
+ * joined and every item is released. All slots of a stage are in one state. The operations follow the rule of op.h
+ * for long operations: they check weir_task_should_stop() about every millisecond.
  */
 #include <inttypes.h>
 #include <stddef.h>

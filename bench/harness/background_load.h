@@ -15,8 +15,8 @@ bench_background_load bench_background_load_now(void);
 /* CPUs that other programs have used since then, on average; NAN = not known. */
 double bench_others_cpus(const bench_background_load *start);
 
-/* Prints the share of the CPU time since then that was used neither by this process nor by its children, and adds
-   it to the machine data of the report (NULL = none). Prints nothing if the system does not provide it. */
+/* Prints the share of the CPU time since `start` that was used neither by this process nor by its children. Adds it
+   to the machine data of the report (NULL = none). Prints nothing if the system does not provide it. */
 void bench_report_background_load(bench_report *report, const bench_background_load *start);
 
 #endif

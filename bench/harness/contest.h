@@ -10,8 +10,8 @@
 
 enum { MAX_RUNS = 1000 };
 
-/* The result of one run. The work sets the first three fields, and others (0 = not set) only if it has better values
-   than the resource usage of the process. A larger struct may begin with this one. */
+/* The result of one run. The work sets the first three fields. It sets others (0 = not set) only if it has better
+   values than the resource usage of the process. A larger struct may begin with this one. */
 typedef struct contest_result {
     double clips, frames, failures;
     double wall_s, cpu_s, peak_bytes;

@@ -14,7 +14,7 @@
 
 typedef struct bench_report bench_report;
 
-/* Values before the first row are added to "machine", which has the CPU, the number of usable CPUs, the kernel, the
+/* Values before the first row are added to "machine". It has the CPU, the number of usable CPUs, the kernel, the
    compiler and the version of weir. */
 bench_report *bench_report_new(void);
 

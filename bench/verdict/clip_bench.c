@@ -1,8 +1,9 @@
 /*
- * Real decoding, from one slot and one thread. The truth is what fixed settings deliver, in turn, before and after the verdict, so that
- * the load of the machine is the same for all of them; work is counted in frames. `explain` is right if it names the decode stage (or the CPUs,
- * where more slots bring nothing), if its interval and the truth's have a part in common, and if it was ready in time. `tune` is
- * right if its settings deliver 95 % of the best fixed ones.
+ * Real decoding, from one slot and one thread. The truth is what fixed settings deliver, in turn, before and after
+ * the verdict. So the load of the machine is the same for all of them. Work is counted in frames. `explain` is right
+ * under three conditions. It names the decode stage, or the CPUs where more slots bring nothing. Its interval and
+ * that of the truth overlap. It was ready in time. `tune` is right if its settings deliver 95 % of the best fixed
+ * ones.
  */
 #include "bench/verdict/clip_bench.h"
 
@@ -23,7 +24,7 @@
 
 enum { NUM_SETTINGS = 4, NUM_ROUNDS = 2, MOST_ROUNDS = 2 * NUM_ROUNDS, DECODE_STAGE = 1, FEW_TASKS = 2 };
 
-/* What is in time: so many items or seconds, whichever takes longer. */
+/* In time means: within num_items items or within `seconds`, whichever takes longer. */
 typedef struct time_limit {
     double num_items, seconds;
 } time_limit;

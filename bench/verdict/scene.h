@@ -15,10 +15,11 @@
 typedef struct scene_resource {
     uint32_t servers;
     double service_ms;
-    double jitter;    /* service × (1 ± jitter), uniform */
-    bool exponential; /* instead: exponentially distributed */
-    bool computes;    /* a lock that is held while its owner computes */
-    uint32_t parts;   /* a request is served in so many parts, in turn with those of others: a shared link (0 = 1) */
+    double jitter;      /* service × (1 ± jitter), uniform */
+    bool exponential;   /* instead: exponentially distributed */
+    bool computes;      /* a lock that is held while its owner computes */
+    uint32_t parts;     /* the number of parts in which a request is served, in turn with the parts of others, as on a
+                         shared link (0 = 1) */
     double per_waiting; /* each waiting request makes the service this much longer, relatively (a disk that seeks) */
 } scene_resource;
 
@@ -65,7 +66,8 @@ typedef struct scene {
     scene_resource resources[2];
     scene_work source, consumer, consumer_later;
     scene_stage stages[3];
-    uint32_t backlog_items; /* the source makes so many at once, before its work begins; the first queue holds them */
+    uint32_t backlog_items; /* items that the source makes at once, before its work begins; the first queue holds
+                               them */
 } scene;
 
 extern const scene scenes[];

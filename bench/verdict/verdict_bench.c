@@ -1,7 +1,7 @@
 /*
- * weir-bench verdict: how often the verdict is right about pipelines whose limit is known by construction, from a
- * recording (offline) and from a run in progress (live), and how often the range of a prediction contains what another
- * run with that setting delivers. The pipelines are in scenes.c.
+ * weir-bench verdict: how often the verdict is right about pipelines whose limit is known by construction. The
+ * verdict is made from a recording (offline) and from a run in progress (live). Also measures how often the range of
+ * a prediction contains what another run with that setting delivers. The pipelines are in scenes.c.
  */
 #include <math.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ typedef struct replay {
     bool assumes; /* something that no recording tells */
 } replay;
 
-/* Of one scene; without pointers, as it comes from another process. */
+/* The result of one scene; without pointers, because it comes from another process. */
 typedef struct scene_result {
     bool is_known; /* there is a verdict */
     answer answer;

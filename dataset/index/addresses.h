@@ -20,7 +20,7 @@ typedef struct known_addresses {
     size_t num;
 } known_addresses;
 
-/* Copies those of the paths that have secrets. WEIR_OK, or the failure with *error filled; free them in each case. */
+/* Copies the paths that have secrets. WEIR_OK, or the failure with *error filled; free them in each case. */
 int weir__addresses_read(known_addresses *known, const char *const *paths, size_t num_paths, weir_error *error);
 void weir__addresses_free(known_addresses *known);
 

@@ -18,7 +18,7 @@ typedef struct broken_archive {
     weir_error error;
 } broken_archive;
 
-/* Of the stage that lists archives: used only by its slot's thread until the pipeline has ended. */
+/* The state of the stage that lists archives. Used only by its slot's thread until the pipeline has ended. */
 typedef struct build_members {
     const char *glob;
     weir_tar_members tar; /* the open archive */

@@ -1,6 +1,6 @@
 /*
- * What a build is asked to index, and what of it is in the index unchanged: the rows of a list, and the stage that looks
- * them up. Private to this room.
+ * What a build is asked to index, and which of these files are unchanged in the index: the rows of a list, and the
+ * stage that looks them up. Private to this room.
  */
 #ifndef DATASET_INDEX_BUILD_LIST_H
 #define DATASET_INDEX_BUILD_LIST_H
@@ -53,7 +53,7 @@ typedef struct renamed_groups {
     size_t num_groups;
 } renamed_groups;
 
-/* Of the lookup stage: used only by its slot's thread until the pipeline has ended. */
+/* The state of the lookup stage. Used only by its slot's thread until the pipeline has ended. */
 typedef struct build_look {
     sqlite3 *db; /* NULL = a new index, which has nothing yet */
     sqlite3_stmt *find;
@@ -75,8 +75,9 @@ bool weir__seen_rows_has(const seen_rows *seen, int64_t row);
 int weir__path_groups_read(path_groups *groups, const weir_dataset_build_options *options, weir_error *error);
 void weir__path_groups_free(path_groups *groups);
 
-/* Of a file that an item of the source has led to: path is its own, group the item's number. The result points into these
-   or into the groups. Files of folders and members of archives are local, so their paths have no secrets. */
+/* The name of a file that an item of the source has led to. path is that of the file, group is the number of the
+   item. The result points into these or into the groups. Files of folders and members of archives are local, so their
+   paths have no secrets. */
 clip_name weir__build_name(const build_look *look, uint64_t group, const char *path);
 
 /* How many rows a file has, and what the list says of each. In a folder it is one, of the whole file. */

@@ -14,7 +14,7 @@
 #include "dataset/index/build_archives.h"
 #include "dataset/index/build_list.h"
 
-/* Of the calling thread, except `look` and `members`. */
+/* Used by the calling thread only, except `look` and `members`. */
 typedef struct index_build {
     const char *path;            /* of memory: for messages */
     weir_dataset_memory *memory; /* NULL = a file */
@@ -35,7 +35,7 @@ typedef struct index_build {
     weir_error *error;
 } index_build;
 
-/* Those that return a status: WEIR_OK, or the failure with *self->error filled. */
+/* Functions that return a status return WEIR_OK, or the failure with *self->error filled. */
 
 /* The statements of the open index, self->db, and the connection of the lookup stage. */
 int weir__build_prepare(index_build *self);

@@ -497,7 +497,7 @@ weir_sampler_items weir_dataset_items(weir_dataset *dataset)
     return (weir_sampler_items){ .self = dataset, .fill = dataset ? fill_entry : NULL };
 }
 
-/* Of all clips, in the order of the numbers. */
+/* Reads the class of each clip, in the order of the numbers. */
 static int read_label_classes(weir_dataset *dataset, uint32_t *classes, weir_error *error)
 {
     sqlite3_stmt *all = NULL;

@@ -2,8 +2,8 @@
  * A pipeline: the listing, a stage that looks up unchanged files in the index (build_list.c), the probe, and the calling
  * thread, which writes (build_writer.c). A file that a list has several times is read once: its rows follow each other in
  * `rows`, and item `seq` of the source is group `seq` of them. With archives, a stage before the lookup lists their members
- * (build_archives.c). The lookup stage has one slot and a separate connection; it sets a bit for each row it finds, and the
- * writer one for each row that it writes, so that rows without a bit are removed at the end.
+ * (build_archives.c). The lookup stage has one slot and a separate connection. It sets a bit for each row that it
+ * finds, and the writer sets one for each row that it writes. At the end, rows without a bit are removed.
  *
  * During a build the index is not marked as complete, and cannot be opened as a dataset.
  */

@@ -7,7 +7,7 @@
 #include "dataset/index/index_file.h"
 
 struct weir_dataset_memory {
-    sqlite3 *db; /* that has built it: it keeps the memory */
+    sqlite3 *db; /* the connection that has built the index: while it is open, the memory stays */
     char name[80];
 };
 

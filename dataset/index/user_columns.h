@@ -10,7 +10,7 @@
 #include <weir/columns.h>
 #include <weir/status.h>
 
-/* Their names and kinds; all-zero has none. */
+/* The names and kinds of the user's columns; all-zero has none. */
 typedef struct user_columns {
     weir_column *all;
     size_t num;

@@ -2,8 +2,8 @@
  * Dividing the rest of an epoch among another number of ranks.
  *
  * When an epoch begins, its places 0 … total - 1 are dealt to the ranks of that time, round after round: rank r of w
- * gets r, r + w, r + 2w, …. A share says which places are left (a list below `from`, and all from `from` on) and deals
- * these in the same way to the ranks there are now. An epoch that was not resumed has the share with from = 0.
+ * gets r, r + w, r + 2w, …. A share says which places are left (a list below `from`, and all from `from` on). It
+ * deals these in the same way to the present ranks. An epoch that was not resumed has the share with from = 0.
  *
  * Where all ranks are to have equal counts, the first of what is left is repeated at the end, or its end is left out. Only
  * the positions before that are counted when the epoch is divided once more: what is repeated is not left twice, and what

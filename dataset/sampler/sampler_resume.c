@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one run: ranks that are so far apart do not belong together. */
+/* The limit for one run: ranks that are further apart do not belong together. */
 enum { MAX_OPEN_EPOCHS = 1 << 16 };
 
 /* What a checkpoint says. */

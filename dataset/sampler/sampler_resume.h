@@ -19,7 +19,7 @@ void weir__sampler_unlock(weir_sampler *sampler);
    false = there is none. */
 bool weir__sampler_replacement(weir_sampler *sampler, uint64_t position, uint64_t attempt, uint64_t *number);
 
-/* The number of items of an epoch on so many ranks together. */
+/* The number of items of an epoch on num_ranks ranks together. */
 uint64_t weir__sampler_total(const weir_sampler *sampler, uint32_t num_ranks);
 weir_sampler_share weir__sampler_share(const weir_sampler *sampler);
 

@@ -1,7 +1,7 @@
 /*
- * The sampler as a source. Items are drawn on the source's thread, and on those of tasks that have failed and want
- * another item in their place, perhaps when the source makes the next epoch already. So each draw has the lock of the
- * sampler, and begins its epoch, which does nothing unless the one before was of another epoch.
+ * The sampler as a source. Items are drawn on the source's thread. They are also drawn on the threads of failed tasks
+ * that want another item in their place. The source may make the next epoch at that time already. So each draw has
+ * the lock of the sampler, and begins its epoch. That does nothing unless the draw before was of another epoch.
  */
 #include <weir/sampler.h>
 

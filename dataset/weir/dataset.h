@@ -95,9 +95,9 @@ WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build
  * Makes or updates the index at `path`. Files whose size and modification time are those of the index are not read again.
  * URLs whose server reports the same version (weir_probe_result.validator) are only opened. Results are written once a second;
  * after a stop or a kill, the next build continues from there. *result (may be NULL) is filled in any case.
- * WEIR_OK; WEIR_ESTOPPED; or the failure with *error (may be NULL) filled: WEIR_ENOTFOUND (no such folder),
- * WEIR_EINVAL, WEIR_EDATA (`path` is another kind of file, which is not changed), WEIR_EUNSUPPORTED (an index of a
- * newer version), WEIR_EACCESS, WEIR_EBUSY, WEIR_EIO, WEIR_ENOMEM.
+ * Returns WEIR_OK, WEIR_ESTOPPED or a failure. After a failure *error (may be NULL) is filled. WEIR_ENOTFOUND: no
+ * such folder. WEIR_EDATA: `path` is another kind of file, which is not changed. WEIR_EUNSUPPORTED: an index of a
+ * newer version. The others are WEIR_EINVAL, WEIR_EACCESS, WEIR_EBUSY, WEIR_EIO and WEIR_ENOMEM.
  */
 static inline int weir_dataset_build(const char *path, const weir_dataset_build_options *options,
                                      weir_dataset_progress *result, weir_error *error)
@@ -147,7 +147,7 @@ typedef struct weir_dataset_options {
     const char *const *paths;
     size_t num_paths;
     const weir_dataset_memory *memory; /* open this index; the path is NULL (NULL = the one at the path) */
-    /* An index without a clip that can be used, or that matches, is no error (default: it is one). */
+    /* It is not an error if no clip of the index can be used, or none matches (default: it is an error). */
     bool may_be_empty;
 } weir_dataset_options;
 
@@ -155,10 +155,10 @@ WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_option
                                      weir_dataset **dataset, weir_error *error);
 
 /*
- * WEIR_OK, or *dataset is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such file, no clip matches the
- * condition, a class without clips, no such root, a URL whose address is not among the paths), WEIR_EINVAL (a condition that
- * is not valid SQL), WEIR_EDATA (not an index, or an incomplete one), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
- * options may be NULL.
+ * Returns WEIR_OK or a failure. After a failure *dataset is NULL and *error (may be NULL) is filled. WEIR_ENOTFOUND:
+ * there is no such file or root, or no clip matches the condition. Or a class has no clips, or the address of a URL
+ * is not among the paths. WEIR_EINVAL: the condition is not valid SQL. WEIR_EDATA: not an index, or an incomplete
+ * one. The others are WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO and WEIR_ENOMEM. options may be NULL.
  */
 static inline int weir_dataset_open(const char *path, const weir_dataset_options *options, weir_dataset **dataset,
                                     weir_error *error)
@@ -219,8 +219,8 @@ WEIR_API int weir_dataset_count_broken(weir_dataset *dataset, uint64_t *num_brok
 WEIR_API int weir_dataset_read_broken_sized(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip,
                                             size_t clip_size, weir_error *error);
 
-/* The number-th of them, from 0, in the order of their identities. WEIR_OK; WEIR_ERANGE: there are not so many; or the statuses of
-   weir_dataset_open(), with *error (may be NULL) filled. */
+/* The number-th of them, from 0, in the order of their identities. WEIR_OK; WEIR_ERANGE: `number` is too high; or the
+   statuses of weir_dataset_open(), with *error (may be NULL) filled. */
 static inline int weir_dataset_read_broken(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip,
                                            weir_error *error)
 {

@@ -30,8 +30,8 @@ extern "C" {
 
 /* ---- the rank of this process ---------------------------------------------------------------------------------------- */
 
-/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). None of their libraries is
-   needed. */
+/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). The libraries of these
+   launchers are not needed. */
 
 typedef struct weir_world {
     uint32_t rank;       /* below size */
@@ -191,8 +191,8 @@ typedef struct weir_sampler_source_config {
  * Each item's data is a weir_entry *. Its label is the path; its identity is that of the path, with weir_entry.occurrence. Its
  * number (weir_item.seq) is the position in this rank's share, minus first_position. weir_source_sampler() refuses what
  * weir_sampler_new() refuses.
- * weir_stage_options.epochs sets the number of epochs. If all tasks of a stage fail in the first epoch (all files have
- * changed since they were indexed, say), the pipeline fails and says why.
+ * weir_stage_options.epochs sets the number of epochs. If all tasks of a stage fail in the first epoch, the pipeline
+ * fails and says why. For example, all files have changed since they were indexed.
  *
  * Equal counts are kept when items fail: with WEIR_FAILED_REPLACE each position of the share becomes a result, so a rank
  * delivers exactly weir_sampler_count() items in each epoch. An item that fails is replaced by that of the next position of

@@ -113,7 +113,7 @@ static uint64_t find_digest(const char *text, size_t num_bytes)
 
 /* ---- parameters of signatures ----------------------------------------------------------------------------------- */
 
-/* They say how, when and until when a URL was signed. Names as in redact.c. */
+/* Parameters that say how, when and until when a URL was signed. Names are written as in redact.c. */
 static bool is_of_signature(const char *name, bool has_azure)
 {
     static const char *const starts[] = { "xamz",  "xgoog",    "xoss",        "xcos",

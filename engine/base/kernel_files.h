@@ -17,7 +17,7 @@ WEIR_SIBLING_API size_t weir__read_start(const char *path, char *text, size_t si
 /* The number after the first `name` in a text; -1 = there is none. */
 WEIR_SIBLING_API int64_t weir__number_after(const char *text, const char *name);
 
-/* Of a thread or process: how long it ran, and how long it waited for a CPU. */
+/* How long a thread or process ran, and how long it waited for a CPU. */
 typedef struct weir__schedule {
     int64_t cpu_ns, delay_ns;
 } weir__schedule;
@@ -25,11 +25,11 @@ typedef struct weir__schedule {
 /* `task`: its folder, "/proc/self/task/17" or "/proc/17". False = not known. */
 WEIR_SIBLING_API bool weir__schedule_read(const char *task, weir__schedule *schedule);
 
-/* Of all threads of this process that the engine has named with a number, which are those of pools: "read/3". False = not
-   known. */
+/* The sum over all threads of this process that the engine has named with a number ("read/3"): these are the threads
+   of pools. False = not known. */
 WEIR_SIBLING_API bool weir__schedule_read_pools(weir__schedule *sum);
 
-/* Of all CPUs of the machine since its start; all are -1 where the kernel does not count. */
+/* The times of all CPUs of the machine since its start; all are -1 where the kernel does not count. */
 typedef struct weir__machine_cpus {
     int64_t busy_ns, idle_ns, disk_idle_ns, stolen_ns;
 } weir__machine_cpus;

@@ -142,8 +142,8 @@ typedef struct file_start {
     char bytes[START_BYTES + 1]; /* with a NUL behind it */
 } file_start;
 
-/* A database that somebody has open has files beside it. Reading it here, and closing it again, would release the locks that
-   other connections of this process hold on it (POSIX locks belong to the process). */
+/* A database that somebody has open has files beside it. POSIX locks belong to the process. So reading the database
+   here, and closing it again, would release the locks that other connections of this process hold on it. */
 static bool is_open_database(const char *path)
 {
     bool is_there = false;
@@ -191,7 +191,7 @@ static bool is_text(const file_start *start)
     return memchr(start->bytes, '\n', start->length) && strlen(start->bytes) == start->length;
 }
 
-/* It begins with more than a bracket that belongs to a kind. */
+/* The file begins with more than a bracket that belongs to a kind. */
 static bool is_marked(const file_start *start)
 {
     for (size_t kind = 0; kind < NUM_KINDS; kind++)
@@ -200,7 +200,7 @@ static bool is_marked(const file_start *start)
     return false;
 }
 
-/* Its first line has several columns. */
+/* The first line of the file has several columns. */
 static bool is_csv(const file_start *start)
 {
     const char *comma = strchr(start->bytes, ',');

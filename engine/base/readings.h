@@ -17,7 +17,7 @@
 
 #include "common/sibling.h"
 
-/* Of this process since its start. */
+/* What this process has used since its start. */
 typedef struct weir__process_usage {
     int64_t cpu_ns, num_minor_faults, num_major_faults, num_voluntary, num_involuntary;
 } weir__process_usage;

@@ -1,6 +1,7 @@
 /*
- * The scheduler core: the rules by which items move through a graph of nodes. A state machine: functions get an event
- * (a step has ended, the consumer takes an item, stop, …), change the state, and leave in it what is to be done.
+ * The scheduler core: the rules by which items move through a graph of nodes. It is a state machine. A function gets
+ * an event (a step has ended, the consumer takes an item, stop, …) and changes the state. The new state also says
+ * what is to be done.
  *
  * It knows no thread, lock, clock, file, log, allocation, libuv or FFmpeg; nothing here may include a header of another
  * room, except public ones. Three drivers use it: threads (engine/run, under the lock of the pipeline), virtual time
@@ -60,46 +61,45 @@
  * routes do not look ahead: the join would wait for the item that was set aside.
  *
  * The end of an epoch moves through the queues like an item, and no item crosses it. A node that finds it at the head
- * of all its inputs waits until all its slots are idle, lets its operation flush the items that it has kept, puts the
- * end of the epoch into every output queue (its lifecycle slot does this), and only then takes the next input. The
- * end of the stream is handled in the same way, but nothing follows it.
+ * of all its inputs waits until all its slots are idle. Then it lets its operation flush the items that it has kept.
+ * Its lifecycle slot puts the end of the epoch into every output queue. Only then does the node take the next input.
+ * The end of the stream is handled in the same way, but nothing follows it.
  *
  * A node lives NODE_NEW -> NODE_STARTING -> NODE_OPEN -> NODE_ENDING -> NODE_DONE. STARTING and ENDING run the stage
- * hooks, in the lifecycle slot, which a thread picks like any other slot. A node is DONE when it can get no more input
- * (its inputs are closed and empty, or it is cancelled) and all its slots are idle; then its output queue is closed.
- * The run is over when all nodes are DONE and the sink queue is empty or no longer wanted.
+ * hooks, in the lifecycle slot, which a thread picks like any other slot. A node can get no more input when its
+ * inputs are closed and empty, or it is cancelled. When all its slots are then idle, it is DONE, and its output queue
+ * is closed. The run is over when all nodes are DONE and the sink queue is empty or no longer wanted.
  *
  * Stop cancels every node. A failure cancels the failing node, all nodes upstream of it, and the sources of other
  * chains. A cancelled node starts no task, and the cancel functions of its PENDING tasks are to be called. The failing
  * node and the other sources keep their results, which are still passed on. In the other nodes, slots that are TURN or
  * BLOCKED become READY once more, and the thread that picks them releases the items (slot->abandoned).
  *
- * Who runs next: each core pool (the threads of a pool, as the core sees them) runs the ready slot nearest the sink,
- * counted in nodes on the longest way. Nodes of equal distance take turns, one step each: when a slot is picked, its
- * node goes behind the others. After a burst it skips as many turns as the burst had steps beyond the first.
- * A node that is ready alone runs at once. The slots of a node run in the order in which they became ready. So parallel
- * chains of equal cost advance equally.
+ * Who runs next: each core pool (the threads of a pool, as the core sees them) runs the ready slot nearest the sink.
+ * The distance is the number of nodes on the longest way. Nodes of equal distance take turns, one step each: when a
+ * slot is picked, its node goes behind the others. After a burst it skips as many turns as the burst had steps beyond
+ * the first. A node that is ready alone runs at once. The slots of a node run in the order in which they became
+ * ready. So parallel chains of equal cost advance equally.
  *
- * Short steps may run in bursts: while a step of a node's only slot runs, the driver may run the steps of the next
- * inputs, too, as planned by weir__slot_plan_ahead(), and tell the core later that these steps have passed. Only slot:
- * the planned inputs stay at the head of their queue, where another slot would take them. The steps count as if each
- * had ended with an event of its own, at the time when it ended; the core's state is that of the last step that was
- * told. Before it adds slots to the node or begins to record, the driver tells all that have passed, and gives up the
- * rest of the plan.
+ * Short steps may run in bursts. While a step of a node's only slot runs, the driver may run the steps of the next
+ * inputs, too. weir__slot_plan_ahead() plans these steps, and the driver tells the core later that they have passed.
+ * The slot must be the only one: the planned inputs stay at the head of their queue, where another slot would take
+ * them. The steps count as if each had ended with an event of its own, at the time when it ended. The core's state is
+ * that of the last step that the driver has told. Before the driver adds slots to the node or begins to record, it
+ * tells all steps that have passed. It gives up the rest of the plan.
  *
  * In the same way the consumer may take items without an event for each: as many as weir__graph_plan_takes() says.
  * They stay in the sink queue until the driver tells that they were taken, and when, so levels and counts are exact.
  * The last item of the queue is never taken like that: only events make it empty. The driver gives up the rest of the
- * plan as soon as weir__graph_awaits_room(), because a task would wait for room that is there, but that the core was
- * not told of; and on stop.
+ * plan on stop, and as soon as weir__graph_awaits_room() is true. A task would otherwise wait for room that is there,
+ * but that the core was not told of.
  *
  * Invariants, after every event (tests/core_driver.c checks them):
  *   1. If a queue has an item, its consumer has no idle slot that could take it.
  *   2. If a queue has room, no slot of its producer waits for room, and nothing is set aside for it. If a route may set an
  *      item aside, no slot waits for room with one that nothing BLOCKED is before.
  *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to since_ns.
- *   4. For each node, taken + created = passed_on + skipped + failed + dropped + merged + the items in its slots + those
- *      that it has set aside.
+ *   4. For each node, taken + created = passed_on + skipped + failed + dropped + merged + in its slots + set aside.
  *   5. A pool's counts are those of its ready slots, and a rank's bit is set if and only if it has ready nodes.
  *   6. No queue holds more than its capacity; in bytes, at most one item more, with what is set aside for it. No node has
  *      set aside more than its look_ahead, and none that is DONE and kept its results has set aside anything.
@@ -286,7 +286,8 @@ struct weir__core_node {
     uint32_t num_ins;  /* 0 = a source; above 1 only without tasks */
     weir__queue *outs; /* output queues */
     uint32_t num_outs; /* above 1 only for a route */
-    /* Of a route: items that it may set aside; weir__graph_prepare() clears it where that is no use. */
+    /* for a route: the number of items that it may set aside; weir__graph_prepare() clears it where that is not
+       useful. */
     uint32_t look_ahead;
     weir__core_pool *pool; /* NULL without tasks */
     weir_order order;
@@ -402,10 +403,10 @@ struct weir__graph {
     weir__core_node **nodes; /* upstream first; the last is the sink */
     weir__queue *sink;       /* the sink's */
     bool needs_results;      /* a node all of whose tasks fail is a failure of the graph */
-    /* Of a resumed graph: so many epochs, its first ones, were begun by an earlier run. So what is left of them proves
+    /* In a resumed graph: the number of its first epochs that an earlier run has begun. What is left of them proves
        nothing about a node: with retry_failed it may be the one item that always fails. */
     uint64_t num_part_epochs;
-    /* Items before the last one of these epochs that is done: so many failures prove nothing. */
+    /* The number of items before the last done item of these epochs: that many failures prove nothing. */
     uint64_t num_left_over;
     bool measures; /* count times and levels: time_ns, `lap`, histograms; else only totals and accounts */
 
@@ -451,10 +452,10 @@ void weir__graph_start(weir__graph *graph);
 weir__core_slot *weir__core_pool_pick(weir__core_pool *pool);
 
 /* The slot was just picked. At most `most` steps are planned, and one more follows that ends with weir__step_ended(): a burst
-   has most + 1 inputs. The inputs stay in their queue, and the results of the planned steps, with made_ns, are put into free
-   entries of the next queue, until weir__steps_passed(). None is planned while the node has or is to have several slots,
-   its steps are not short, a trace is recorded, the next queue is full but for one item, or its consumer could start other
-   work at once. */
+   has most + 1 inputs. Until weir__steps_passed(), the inputs stay in their queue, and the results of the planned
+   steps, with made_ns, are in free entries of the next queue. None is planned while the node has or is to have
+   several slots, its steps are not short, or a trace is recorded. None is planned either while the next queue is full
+   but for one item, or its consumer could start other work at once. */
 weir__plan weir__slot_plan_ahead(const weir__core_slot *slot, uint32_t most);
 
 static inline weir_item *weir__queue_item_at(const weir__queue *queue, uint32_t at)
@@ -481,7 +482,7 @@ void weir__task_overdue(weir__core_slot *slot);
 /* The next pending task whose cancel function must be called, once. NULL = none. */
 weir__core_slot *weir__cancel_take(weir__graph *graph);
 
-/* That function has returned. */
+/* Tells the core that the cancel function of the slot's task has returned. */
 void weir__cancel_returned(weir__core_slot *slot);
 
 /* The consumer takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH.
@@ -549,7 +550,7 @@ static inline unsigned weir__slot_time(const weir__core_slot *slot)
     return shown == SLOT_IDLE ? idle[slot->node->place] : shown;
 }
 
-/* Of a source that has epochs, before it starts: those before this one have ended. */
+/* Called for a source that has epochs, before it starts: the epochs before this one have ended. */
 static inline void weir__source_begin_epoch(weir__core_node *source, uint64_t epoch)
 {
     bool has_more = source->epochs == WEIR_ENDLESS || epoch < source->epochs;

@@ -627,7 +627,7 @@ static bool pass_epoch_or_end(weir__core_node *node)
     return true;
 }
 
-/* Slots have nothing to do, because the next of its inputs are ends of epochs. */
+/* Whether the slots have nothing to do because ends of epochs come next in the inputs of the node. */
 static bool reaches_epoch_end(weir__core_node *node)
 {
     bool may = node->place == WITHIN_EPOCH && node->has_tasks && node->num_idle > 0 && node->num_ins > 0;

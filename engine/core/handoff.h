@@ -7,8 +7,8 @@
 /* Passes on the result of the slot, now or as soon as there is room and it is its turn. */
 void weir__result_offer(weir__core_slot *slot);
 
-/* A step has passed: passes on its result, which is in the entry behind the last item of the queue, and takes out the next
-   input, which the slot has. weir__passes_count() counts the puts and items later, within the same event. */
+/* A step has passed. Passes on its result, which is in the entry behind the last item of the queue. Takes out the
+   next input, which the slot has. weir__passes_count() counts the puts and items later, within the same event. */
 void weir__result_pass(weir__core_slot *slot);
 void weir__passes_count(weir__core_slot *slot, uint32_t num);
 

@@ -66,9 +66,10 @@ static uint64_t least_in_queue(const weir__queue *queue)
     return least;
 }
 
-/* A slot that flushes counts, too, though no rule asks for it: what a flush makes may come after later items of other
-   branches (weir_builder_join()), as it does if they come to the join before the flush begins. But a flush that has begun
-   is waited for, so that more of its results come in their place. That delays no other result for good: a flush ends. */
+/* A slot that flushes counts, too, though no rule asks for it. What a flush makes may come after later items of other
+   branches (weir_builder_join()). It does if these come to the join before the flush begins. But the join waits for a
+   flush that has begun, so more of its results come in their place. That delays no other result for good: a flush
+   ends. */
 static uint64_t least_in_slots(const weir__core_node *node)
 {
     uint64_t least = UINT64_MAX;

@@ -102,7 +102,7 @@ static inline void queue_push(weir__queue *queue, const weir_item *item, uint64_
     queue_record(queue, weir__is_epoch_end(item) ? WEIR_TRACE_EPOCH : WEIR_TRACE_PUT, item, false);
 }
 
-/* Its head was copied before. */
+/* Removes the head of the queue, which was copied before. */
 static inline void queue_skip(weir__queue *queue, int64_t now_ns)
 {
     const weir_item *item = &queue->entries[queue->head].item;

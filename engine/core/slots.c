@@ -220,8 +220,9 @@ static bool is_short(const weir__core_node *node)
     return node->typical_ns < WEIR__SHORT_STEP_NS;
 }
 
-/* Its results may wait for a few short steps: whoever takes them would not use them for longer work meanwhile. They must not fill
-   several idle slots either, each with a worker state, which one thread would use in turn. */
+/* The results of the node may wait for a few short steps: their consumer would not use them for longer work
+   meanwhile. The results must not fill several idle slots either. Each of these has a worker state, which one thread
+   would use in turn. */
 static bool results_may_wait(const weir__core_node *node)
 {
     const weir__core_node *after = node->outs[0].consumer;

@@ -55,7 +55,7 @@ static void count_kept_as(weir__core_slot *slot, uint64_t *count)
 
 enum { RATE_TASKS = 100 /* the rate is not checked before */ };
 
-/* What an earlier run left over may be what it could not do: it is no sample. */
+/* What an earlier run left over may be what it could not do: it is not a random sample. */
 static uint64_t failures_left_over(const weir__core_node *node)
 {
     uint64_t num_left_over = node->graph->num_left_over;
@@ -109,7 +109,7 @@ static void step_failed(weir__core_slot *slot)
 {
     count_failure(slot);
     if (slot->place == WEIR__PLACE_FILLED)
-        weir__input_replaced(slot); /* of a cancelled node, too: a thread releases the other input */
+        weir__input_replaced(slot); /* also if the node is cancelled: a thread then releases the other input */
     else
         end_task(slot);
 }

@@ -1,5 +1,5 @@
 /*
- * The child processes that work for this process, as operations have told (weir/op.h), and their memory.
+ * The child processes that work for this process, as operations have reported (weir/op.h), and their memory.
  *
  * A list of places that only grows: one that is free is used again, so it is as long as there were children at the same
  * time. No locks: a child of fork() may find it in any state, and sees none of its parent's.

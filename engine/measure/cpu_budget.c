@@ -52,7 +52,7 @@ static void walk_v2(budget_walk *walk, const char *root, const char *group)
 {
     char folder[MAX_PATH - 16], path[MAX_PATH], line[128];
     for (size_t length = strlen(group);;) {
-        double quota = 0, period = 0; /* "max" is no number */
+        double quota = 0, period = 0; /* "max" is not a number */
         snprintf(folder, sizeof folder, "%s%.*s", root, (int)length, group);
         snprintf(path, sizeof path, "%s/cpu.max", folder);
         if (read_line(path, line, sizeof line)) {

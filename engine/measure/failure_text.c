@@ -10,7 +10,7 @@ size_t weir__failure_text_bytes(const weir_task *slot)
            strlen(weir_item_identity(&slot->core.in).address) + 3;
 }
 
-/* Of labels, identities and messages, which have no secrets. */
+/* For labels, identities and messages, which have no secrets. */
 static const char *append_text(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;

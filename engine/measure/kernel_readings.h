@@ -1,6 +1,6 @@
 /*
- * What the kernel counts for the threads of the pools, the process and the machine, from one time at which laps are taken to
- * the next. Service thread only.
+ * What the kernel counts for the threads of the pools, the process and the machine. It counts from one time at which
+ * laps are taken to the next. Service thread only.
  */
 #ifndef ENGINE_MEASURE_KERNEL_READINGS_H
 #define ENGINE_MEASURE_KERNEL_READINGS_H
@@ -10,7 +10,7 @@
 #include "engine/measure/machine_stats.h"
 #include "engine/state/kernel_stats.h"
 
-/* Of one thread. */
+/* A reading of one thread. */
 typedef struct weir__thread_reading {
     weir_pool_thread *pool_thread;
     int64_t cpu_ns;
@@ -28,7 +28,7 @@ typedef struct weir__kernel_readings {
     weir__child_memory children;
 } weir__kernel_readings;
 
-/* Of the process and the machine: the reading, and what was counted since the one before. */
+/* For the process and the machine: the reading, and what was counted since the reading before. */
 typedef struct weir__kernel_counts {
     weir_machine_reading now, counted;
 } weir__kernel_counts;

@@ -11,7 +11,7 @@
 /* A stretch of at least this length ends its interval: it is a lap of its own, or the last stretch of one. */
 static const int64_t long_stretch_ns = 1 * WEIR_SECOND;
 
-/* With so many laps that are not taken yet, the interval ends; with so many, no lap begins. */
+/* Laps that are not taken yet: with MANY_OPEN of them the interval ends; with MAX_OPEN no lap begins. */
 enum { MANY_OPEN = 32, MAX_OPEN = 256 };
 
 static void change_state(weir__lap *lap, weir__lap_state from, weir__lap_state to)

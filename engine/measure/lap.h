@@ -36,14 +36,14 @@
  * A lap also ends when it is joined to another one (weir__lap_join()), and from TAKEN or WAITING, if it is not for observers.
  *
  * A mark needs a lap and must not allocate under the lock: it uses a spare one, which weir__position_lock() has made before.
- * The service thread takes laps when their interval has ended, and at least once a minute, so that 32 bits are enough for a
- * bucket of a live histogram. What is measured later in the same interval, mode and phase is another lap, and is joined to the
- * one that waits.
+ * The service thread takes laps when their interval has ended, and at least once a minute. So 32 bits are enough for
+ * a bucket of a live histogram. What is measured later in the same interval, mode and phase is another lap, and is
+ * joined to the one that waits.
  *
  * Invariants, whenever the lock is free:
  *   1. The sums of the current lap are in the nodes, queues and pools; they record into its histograms. Those of laps that
- *      were left are in these. A switch closes open spans at its time and moves the sums, so it costs some ns for each slot
- *      and queue, and no task, item or nanosecond is in two laps or in none.
+ *      were left are in these. A switch closes open spans at its time and moves the sums. So it costs some ns for
+ *      each slot and queue. Each task, item and nanosecond is in exactly one lap.
  *   2. laps->open are in the order in which they were last left; the current one is the last. A lap that ends an interval
  *      is never entered again, nor are those before it.
  *   3. In an interval, no two open laps have the same mode and phase; no two that wait have.

@@ -128,7 +128,7 @@ static void join_histogram(weir_stored_histogram *to, const weir_stored_histogra
     free(joined);
 }
 
-/* That of this name, or else a new one without a name. NULL = out of memory. */
+/* The mark of this name, or else a new mark without a name. NULL = out of memory. */
 static weir__lap_mark *find_mark(weir__lap_figures *figures, const weir_span_name *name)
 {
     size_t count = figures->num_marks;

@@ -1,6 +1,7 @@
 /*
- * All open laps (lap.h) are taken as a whole under the lock, so every task is in exactly one lap, and all metrics of a lap are
- * consistent. Values from the kernel are read before; slow work (encoding the histograms) is done afterwards.
+ * All open laps (lap.h) are taken as a whole under the lock. So every task is in exactly one lap, and all metrics of
+ * a lap are consistent. Values from the kernel are read before; slow work (encoding the histograms) is done
+ * afterwards.
  */
 #include "engine/measure/lap_taker.h"
 
@@ -302,7 +303,7 @@ int weir__laps_init(weir_pipeline *pipeline, int64_t start_ns)
     return pipeline->core.measures ? begin_first_lap(pipeline, start_ns) : WEIR_OK;
 }
 
-/* Those that wait are freed first: pipeline->laps knows their subjects. */
+/* Laps that wait are freed first: pipeline->laps knows their subjects. */
 void weir__laps_destroy(weir_pipeline *pipeline)
 {
     if (pipeline->lap_taker) {

@@ -15,8 +15,8 @@
 static autostart_function *make_observers; /* NULL = not there */
 
 #ifdef WEIR_EXPORT_LIBRARY
-/* It lies beside this library. The loader looks there by itself, unless a sanitizer stands between: so it is told. NULL =
-   it is not there, see dlerror(). */
+/* Opens the statistics library, which lies beside this library. The loader looks there by itself, unless a sanitizer
+   intercepts the call. So the path is given. NULL = the library is not there, see dlerror(). */
 static void *open_library(void)
 {
     enum { HOW = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };

@@ -29,7 +29,8 @@
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 
-/* What observers have not been told, of a stage with an interval of its own or its queue: laps of one mode and phase. */
+/* What observers have not got yet of a stage with an interval of its own, or of its queue: laps of one mode and
+   phase. */
 typedef struct held_subject {
     int64_t interval_ns;
     weir__subject subject;
@@ -258,7 +259,7 @@ static void deliver_all_held(const weir_pipeline *pipeline)
         deliver_held(pipeline, pipeline->reporting->held[i]);
 }
 
-/* All that was measured before the request has been told, also of stages with an interval of their own. */
+/* All that was measured before the request has been reported, also for stages with an interval of their own. */
 static void answer_request(const weir_pipeline *pipeline, uint64_t asked)
 {
     deliver_all_held(pipeline);
@@ -363,7 +364,7 @@ static int attach_observer(weir_pipeline *pipeline, const weir_observer *observe
     return WEIR_OK;
 }
 
-/* They have no `attach`, so they cannot fail. */
+/* Observers that start by themselves have no `attach`, so they cannot fail. */
 static void attach_autostarted(weir_pipeline *pipeline)
 {
     weir_observer observers[AUTOSTART_OBSERVERS];

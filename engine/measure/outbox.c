@@ -14,7 +14,7 @@ enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 /* The one whose messages this thread delivers: it is the observer thread. */
 static _Thread_local const weir_outbox *taken_here;
 
-/* An observer may report an event for each event that it is told: without a limit, that would never end. */
+/* An observer may report an event for each event that it gets. Without a limit, that would never end. */
 enum { MAX_LATE = 64 };
 
 int weir__outbox_init(weir_outbox *outbox)
@@ -67,7 +67,7 @@ static weir_message *message_new(message_kind kind, size_t text_bytes, char **te
     return message;
 }
 
-/* Of events, which the program or an operation has written. */
+/* For texts of events, which the program or an operation has written. */
 static const char *copy_redacted(char **texts, const char *text)
 {
     size_t size = strlen(text) + 1;

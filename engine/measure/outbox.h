@@ -15,7 +15,7 @@ typedef enum message_kind {
     MESSAGE_FAILURE,
     MESSAGE_STALL,
     MESSAGE_EVENT,
-    MESSAGE_ASKED, /* all that was measured before a request is told */
+    MESSAGE_ASKED, /* all that was measured before a request is reported */
 } message_kind;
 
 struct weir_message {

@@ -12,7 +12,7 @@ typedef struct weir__position {
     char mode[MAX_MARK], phase[MAX_MARK]; /* "" = not marked */
     bool phase_named;                     /* by weir_pipeline_mark_phase() */
     bool steps_marked;                    /* ever */
-    bool in_epoch;                        /* the consumer got an item of it, and not its end: */
+    bool in_epoch;                        /* the consumer has got an item of the epoch, but not its end: */
     uint64_t epoch;
     bool has_step; /* a step has begun, and not ended: */
     int64_t step;

@@ -1,4 +1,4 @@
-/* What is told to the observers of a pipeline, and by whom: the struct behind outbox.c and observing.c. */
+/* What the observers of a pipeline get, and from whom: the struct behind outbox.c and observing.c. */
 #ifndef ENGINE_MEASURE_REPORTING_H
 #define ENGINE_MEASURE_REPORTING_H
 
@@ -19,7 +19,7 @@ typedef struct weir_outbox {
     size_t bytes; /* of failures and events */
     uint32_t num_laps;
     uint64_t dropped_failures, dropped_events; /* not reported yet */
-    bool closed;                               /* only observers add messages: events, at most so many late ones */
+    bool closed;                               /* only observers still add messages: at most MAX_LATE late events */
     uint32_t num_late;                         /* events of observers since then */
     bool woken;                                /* the observer thread has something else to do */
     uv_cond_t filled;                          /* first, closed or woken; with lock */

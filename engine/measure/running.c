@@ -45,8 +45,8 @@ int weir_set_paused(bool is_paused)
 
 /* ---- the sums of stages ---------------------------------------------------------------------------------------- */
 
-/* Of pipelines that have been freed, in the order in which they ended; the last one is that of all others. Longer names are
-   cut. Guarded by the registry's lock. */
+/* The tasks of pipelines that have been freed, in the order in which they ended; the last entry is that of all
+   others. Longer names are cut. Guarded by the registry's lock. */
 enum { MAX_KEPT = 128 };
 static struct kept_sum {
     char name[120];

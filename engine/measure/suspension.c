@@ -15,9 +15,10 @@ static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thre
 }
 
 /*
- * A late thread has worked, has waited for a CPU (the kernel counts this as run-queue delay), or could not run at all
- * because its process was stopped. If the kernel does not count run-queue delay, a thread that is late by a whole
- * heartbeat was stopped. Each call continues where the one before ended, so that no time is missed or counted twice.
+ * There are three reasons why a thread is late. It has worked, it has waited for a CPU (the kernel counts this as
+ * run-queue delay), or its process was stopped. If the kernel does not count run-queue delay, a thread that is late
+ * by a whole heartbeat was stopped. Each call continues where the one before ended, so that no time is missed or
+ * counted twice.
  */
 void weir__suspension_note_at(weir__suspension *own, int64_t due_ns, int64_t now_ns)
 {

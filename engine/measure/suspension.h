@@ -30,8 +30,8 @@ void weir__suspension_note(weir__suspension *own, int64_t due_ns);
 /* The same without a sleep of the machine; now_ns is the time of the call. */
 void weir__suspension_note_at(weir__suspension *own, int64_t due_ns, int64_t now_ns);
 
-/* The longest that the process may have been suspended since the call before: 0, or the time between two notes. Suspensions
-   after *until_ns are told by a later call. */
+/* The longest that the process may have been suspended since the call before: 0, or the time between two notes. A
+   later call reports suspensions after *until_ns. */
 int64_t weir__suspension_take(weir__suspension *own, int64_t *until_ns);
 
 #endif

@@ -1,17 +1,18 @@
 /*
  * CPU time of the tasks.
  *
- * Reading a thread's CPU clock is a system call, more than ten times as expensive as the monotonic clock, so it is not
- * read around every task. The work of a thread is divided into windows, from one reading to the next. The part of a
- * window's CPU time that belongs to tasks (cpu_window.h) is divided among them in proportion to their run times. A window
- * never contains a sleep of the thread. At the end of a lap, the service thread reads the CPU time of a long task that
- * is still running, or has ended and was the last.
+ * Reading a thread's CPU clock is a system call, more than ten times as expensive as the monotonic clock. So it is
+ * not read around every task. The work of a thread is divided into windows, from one reading to the next. The part of
+ * a window's CPU time that belongs to tasks (cpu_window.h) is divided among them in proportion to their run times. A
+ * window never contains a sleep of the thread. At the end of a lap, the service thread reads the CPU time of a long
+ * task that is still running. It also does so for a long task that has ended and was the last.
  *
- * A step of a stage whose steps usually take WEIR_LONG_STEP_NS or more is a window by itself, with a reading at its begin
- * and at its end, because in proportion to the run time a task that sleeps would get the CPU time of others, and what a
- * hand-off uses (to wake the consumer, or in a wait for the lock) may be more than what a task uses that sleeps. A window
- * of shorter steps is at least WEIR_CPU_WINDOW_NS long, and is closed between a hand-off and the next step. Now and then it
- * is closed before a hand-off, which is then a window of its own and shows what hand-offs use.
+ * If the steps of a stage usually take WEIR_LONG_STEP_NS or more, each is a window by itself. It has a reading at its
+ * begin and at its end. There are two reasons. In proportion to the run time, a task that sleeps would get the CPU
+ * time of others. And a hand-off (to wake the consumer, or in a wait for the lock) may use more CPU time than a task
+ * that sleeps. A window of shorter steps is at least WEIR_CPU_WINDOW_NS long, and is closed between a hand-off and
+ * the next step. Now and then it is closed before a hand-off, which is then a window of its own and shows what
+ * hand-offs use.
  */
 #include "engine/measure/thread_cpu.h"
 

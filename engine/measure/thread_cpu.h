@@ -22,8 +22,8 @@ void weir__thread_cpu_add_locked(weir_pool_thread *pool_thread);
 /* Service thread, without the lock: the CPU time of the pool_thread's thread so far. -1 = not known. */
 int64_t weir__thread_cpu_read_ns(const weir_pool_thread *pool_thread);
 
-/* Service thread, with the lock: adds the CPU time up to that reading to a task that has run for long, also if it has
-   ended since the thread's last reading. */
+/* Service thread, with the lock: adds the CPU time up to that reading to a task that has run for long. It does so
+   also if the task has ended since the thread's last reading. */
 void weir__thread_cpu_settle_locked(weir_pool_thread *pool_thread, int64_t cpu_ns);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * /proc/self/task/TID/syscall has "running", or the number of the system call and its arguments, "0 0x5 0x7ffe… …", or -1 for
- * a thread that sleeps in none: it waits for a page of a mapped file, or for one that was swapped out.
+ * /proc/self/task/TID/syscall has "running", or the number of the system call and its arguments, "0 0x5 0x7ffe… …".
+ * It has -1 for a thread that sleeps outside of any system call. Such a thread waits for a page of a mapped file, or
+ * for one that was swapped out.
  *
  * Calls with a descriptor are told apart by what it leads to. poll() has several; the first one counts, which is the only one
  * in most programs.

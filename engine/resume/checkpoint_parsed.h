@@ -28,8 +28,8 @@ typedef struct weir_done_source {
     size_t num_sets;
     weir_done_chunk *chunks;
     size_t num_chunks;
-    /* What runs before the one that wrote the checkpoint had begun and left over, if that run numbered the items anew:
-       of epochs before this one, so many items. */
+    /* Set if the run that wrote the checkpoint numbered the items anew. Earlier runs had begun the epochs before
+       begun_before, and left num_left_over items of them over. */
     uint64_t begun_before, num_left_over;
 } weir_done_source;
 

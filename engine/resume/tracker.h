@@ -24,8 +24,9 @@
  * share an item (a batch) have path 0, because the next run makes other batches; they are not recorded.
  *
  * Invariants when the lock is free:
- *   1. Each mark that is not free is in exactly one list (of an item in the pipeline, of a slot, or of its root's done
- *      chunks), or has been given up by a drop, or is a parent that waits for its chunks.
+ *   1. Each mark that is not free is in one of three states. It is in exactly one list (of an item in the pipeline,
+ *      of a slot, or of its root's done chunks). Or it has been given up by a drop. Or it is a parent that waits for
+ *      its chunks.
  *   2. mark->refs = 1 if it is not finished, plus the number of its chunks that are not done; 0 only for recorded chunks.
  *   3. That of each done_set.
  *

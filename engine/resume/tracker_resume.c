@@ -120,7 +120,7 @@ static uint64_t find_begun(tracked_source *source, const weir_done_source *from)
     return num_left_over;
 }
 
-/* Tells the core, too, for which a source without epochs belongs to the first epoch of the run. */
+/* Also tells the core. For the core, a source without epochs belongs to the first epoch of the run. */
 static void note_begun(weir__graph *graph, tracked_source *source, weir_checkpoint *const *given, size_t num_given,
                        size_t index, uint64_t first)
 {

@@ -1,6 +1,6 @@
 /*
- * A cancel thread makes pending calls, one after the other, until there is none. As long as there are some, one more thread is
- * started each millisecond, up to MAX_CANCEL_THREADS, so that one slow call does not delay the next.
+ * A cancel thread makes pending calls, one after the other, until there is none. As long as there are pending calls,
+ * one more thread is started each millisecond, up to MAX_CANCEL_THREADS. So one slow call does not delay the next.
  */
 #include "engine/run/cancel_threads.h"
 

@@ -117,7 +117,7 @@ static void forget_locked(const weir__closing *closing)
         *link = closing->next;
 }
 
-/* It is FREED. The lock is released meanwhile: functions of the program may run at the end of a thread. */
+/* The state is FREED. The lock is released meanwhile: functions of the program may run at the end of a thread. */
 static void join_locked(weir__closing *closing)
 {
     closing->state = CLOSING_JOINED;

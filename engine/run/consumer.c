@@ -53,9 +53,9 @@ static int end_status_locked(const weir_pipeline *pipeline)
 }
 
 /*
- * How long the consumer has waited for the item that it takes now: from its first call that found no item (whether
- * that call waited or the consumer came back later) until the item was available at the latest. *late_ns: how long the
- * item was available before the consumer came back.
+ * How long the consumer has waited for the item that it takes now. The wait begins with its first call that found no
+ * item, whether that call waited or the consumer came back later. It ends at the latest when the item was available.
+ * *late_ns: how long the item was available before the consumer came back.
  */
 static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool waited, int64_t *late_ns)
 {

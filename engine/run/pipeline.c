@@ -204,7 +204,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->core.num_nodes = num_nodes;
     pipeline->id = options->id;
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
-    if (pipeline->stats_interval_ns > INT64_MAX / 2) /* so that the clock plus an interval is a time */
+    if (pipeline->stats_interval_ns > INT64_MAX / 2) /* so that the clock plus an interval does not overflow */
         pipeline->stats_interval_ns = INT64_MAX / 2;
     pipeline->steps_per_lap = options->steps_per_lap;
     pipeline->num_cpus = weir_cpu_budget();

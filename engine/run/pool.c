@@ -1,8 +1,8 @@
 /*
  * A pool: threads that pick the ready slot nearest the sink, run one step of it and pick again. A thread that finds
- * no work spins for a moment, without the lock, before it sleeps, because waking a sleeping thread costs more than
- * most hand-offs. Only one thread at a time spins, only for as long as this was useful recently, and only if no other
- * thread of the engine needs the CPU.
+ * no work spins for a moment, without the lock, before it sleeps. The reason is that waking a sleeping thread costs
+ * more than most hand-offs. Only one thread at a time spins, and only if no other thread of the engine needs the CPU.
+ * It spins only for as long as this was useful recently.
  */
 #include "engine/run/pool.h"
 
@@ -107,7 +107,7 @@ static void wait_for_work_locked(weir_pool_thread *pool_thread)
     pool->spin_ns = weir__spin_adapt(pool->spin_ns, pool->pipeline->core.now_ns - start_ns);
 }
 
-/* A cancelled task may still have the label and the flags of the one before. */
+/* A cancelled task may still have the label and the flags of the task that the slot had before. */
 static void task_starts_locked(weir_task *slot)
 {
     slot->label = weir__label_hold(slot->core.in.label_owner);
@@ -134,7 +134,8 @@ static void step_starts_locked(weir_pool_thread *pool_thread, weir_task *slot)
     weir__burst_plan_locked(pool_thread, slot);
 }
 
-/* Its first failure is remembered, and the label of a task that is over is released later, without the lock. */
+/* The first failure of the step is remembered. The label of a task that is over is released later, without the
+   lock. */
 static void end_step_locked(weir_pool_thread *pool_thread, weir_task *slot)
 {
     weir_node *node = slot->node;

@@ -10,10 +10,11 @@
 
 enum { HELD_SLICE_NS = 10 * 1000 * 1000 };
 
-/* Of all pipelines of the process, also those that have been freed: a credit is of one speedup only. */
+/* The number of speedups of all pipelines of the process, also of those that have been freed: a credit is of one
+   speedup only. */
 static atomic_uint num_speedups;
 
-/* It grows as long as a step of the chosen stage runs. */
+/* The time for which others are held back. It grows as long as a step of the chosen stage runs. */
 static int64_t move_held_locked(weir__speedup *own)
 {
     int64_t now_ns = weir_clock_ns();

@@ -20,7 +20,7 @@
 #include "engine/run/run_room.h"
 #include "engine/state/run_state.h"
 
-/* Of a step or an absence; held_ns -1 = off. */
+/* The credit of a step or an absence; held_ns -1 = off. */
 typedef struct weir__credit {
     int64_t held_ns;
     uint32_t number; /* of the speedup */

@@ -140,7 +140,7 @@ int weir_task_event(weir_task *task, const char *name, const char *detail)
     return weir_pipeline_event(task->node->pipeline, name, task->node->name, detail);
 }
 
-/* This is detected only if the slot has no other task yet, which is the usual case. */
+/* A second completion is detected only if the slot has no other task yet, which is the usual case. */
 static bool awaits_completion_locked(const weir_task *task)
 {
     bool is_out = task->core.state == SLOT_PENDING || (task->core.state == SLOT_RUNNING && !task->core.finishing);

@@ -17,7 +17,7 @@ static bool is_named(const weir_part_info *info)
     return info->name && *info->name && strnlen(info->name, WEIR_PART_NAME_BYTES) < WEIR_PART_NAME_BYTES;
 }
 
-/* The index of this part; num_parts = it was not told yet. */
+/* The index of this part; num_parts = it was not reported yet. */
 static uint32_t find_part(const weir_task *slot, const weir_part_info *info)
 {
     const weir_item_part *parts = slot->told.parts;

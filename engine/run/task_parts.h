@@ -4,7 +4,8 @@
 
 #include "engine/state/run_state.h"
 
-/* The operation is called again for the same task: what it told so far was told for earlier results. On the task's thread. */
+/* The operation is called again for the same task: what it reported so far was for earlier results. On the task's
+   thread. */
 void weir__parts_continue(weir_task *slot);
 
 #endif

@@ -253,7 +253,7 @@ static const weir_node *source_of_input(const weir_task *slot)
     return NULL;
 }
 
-/* Its inputs are as their sources have made them. */
+/* The inputs of the node are as their sources have made them. */
 static bool takes_from_sources(const weir__core_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {

@@ -27,7 +27,7 @@ struct weir_counter {
     counter_value values[MAX_VALUES];
 };
 
-/* Of a total, the value x time is not known, and stays so. */
+/* For a total, value x time is not known, and stays so. */
 static void settle_value_locked(counter_value *value)
 {
     int64_t span_ns = weir__span_since_ns(value->since);

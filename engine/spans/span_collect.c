@@ -311,7 +311,7 @@ bool weir__span_store_has_more(const weir_pipeline *pipeline)
     return has_more;
 }
 
-/* Of one name. */
+/* Takes the sums of one name. */
 static void take_sums(weir_span_store *store, const weir_span_name *name, weir__span_taker *take, void *self)
 {
     for (span_sum **link = &store->sums[name->id], *sum; (sum = *link);) {

@@ -86,7 +86,7 @@ void weir__span_names_unlock(void)
             WEIR_SPAN_MAX_NAMES, others);
 }
 
-/* Of a span, a frame or a marker. */
+/* Finds or makes the name of a span, a frame or a marker. */
 static weir_span_name *get_span(char *text, size_t category_bytes)
 {
     weir__spans_lock();

@@ -1,12 +1,12 @@
 /*
- * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name,
- * with a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to the
- * process's sums and to those of the pipelines; user_trace.c says where records for traces go.
+ * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name.
+ * It has a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to
+ * the process's sums and to those of the pipelines; user_trace.c says where records for traces go.
  *
- * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a pipeline
- * held, and no other lock is taken with that of a thread or of a counter held. The lock of user_trace.c is taken last.
- * fork() takes the registry's lock, so that a child can record, too. It begins without the other threads and without
- * pipelines.
+ * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a
+ * pipeline held. No other lock is taken with that of a thread or of a counter held. The lock of user_trace.c is taken
+ * last. fork() takes the registry's lock, so that a child can record, too. It begins without the other threads and
+ * without pipelines.
  */
 #ifndef ENGINE_SPANS_SPANS_H
 #define ENGINE_SPANS_SPANS_H
@@ -40,7 +40,7 @@ struct weir_span_name {
     weir_span_token frame; /* the open one; guarded by the registry's lock */
 };
 
-/* Of one lap; empty (count 0), it may become that of another. */
+/* The figures of one lap. An empty cell (count 0) may become that of another lap. */
 typedef struct span_cell {
     struct span_cell *next;
     uint64_t lap_id;
@@ -109,7 +109,7 @@ bool weir__span_is_paused(void);
 /* With the registry's lock: the clock stops, or goes on. */
 void weir__span_clock_pause_locked(bool is_paused);
 
-/* This thread; NULL = out of memory. */
+/* The spans of the calling thread; NULL = out of memory. */
 span_thread *weir__span_this_thread(void);
 
 /* In a new child process, with the registry's lock: this thread, the only one left; NULL = it has recorded nothing. */

@@ -106,7 +106,7 @@ static unsigned read_progress(atomic_uint *progress, bool ends)
     return read % ENDED;
 }
 
-/* Of the steps that have passed, those that had ended by then. */
+/* Tells the core the passed steps that had ended by until_ns. */
 static void tell_steps_locked(weir_pipeline *pipeline, bool ends, int64_t until_ns)
 {
     for (weir_pool_thread *pool_thread = pipeline->bursts; pool_thread; pool_thread = pool_thread->burst.next) {

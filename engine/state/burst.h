@@ -2,12 +2,12 @@
  * Bursts: a thread runs several short steps of a slot one after the other, without the lock in between (see core.h).
  *
  * Its thread adds the steps that pass, and whoever acquires the lock tells the core about them. So everything that is seen
- * with the lock is as if each step had ended with the lock. But an operation may take long in the middle of a burst, for
- * good if it waits for something that needs a result of the burst. A thread that sleeps would not see this result. So
- * there are no bursts while a consumer sleeps that is not patient (lock.c), or polls a descriptor; who is about to do that ends
- * those in progress, and so does everybody else who acquires the lock, except to pick or end a step or to take an item: a burst
- * that was ended passes no step any more, as both are one atomic operation on `progress`. The service thread does so every
- * millisecond while there are bursts.
+ * with the lock is as if each step had ended with the lock. But an operation may take long in the middle of a burst.
+ * It takes for ever if it waits for something that needs a result of the burst. A thread that sleeps would not see
+ * this result. So there are no bursts while a consumer that is not patient (lock.c) sleeps, or while a consumer polls
+ * a descriptor. A consumer that is about to do that ends the bursts in progress. So does everybody else who acquires
+ * the lock, except to pick or end a step or to take an item. A burst that was ended passes no step any more, as both
+ * are one atomic operation on `progress`. The service thread ends bursts every millisecond while there are any.
  */
 #ifndef ENGINE_STATE_BURST_H
 #define ENGINE_STATE_BURST_H

@@ -71,9 +71,10 @@ static inline void weir__handoff_sample_add(weir__handoff_sample *sample, int64_
 }
 
 /*
- * The part of cpu_ns, which the thread used from start_ns to now_ns, that belongs to the tasks. If the thread always had a
- * CPU, the hand-offs used what they took. If not, they used handoff_ns each, what those use that were measured, but no
- * more than they took, and no less than what is left of it if all of the missing time was lost in them.
+ * The part of cpu_ns, which the thread used from start_ns to now_ns, that belongs to the tasks. If the thread always
+ * had a CPU, the hand-offs used all the time that they took. If not, each used handoff_ns, which is what the measured
+ * ones use. But together they used no more than the time that they took. And they used no less than what is left of
+ * that time if all of the missing time was lost in them.
  */
 static inline int64_t weir__cpu_window_tasks_ns(const weir__cpu_window *window, int64_t now_ns, int64_t cpu_ns,
                                                 int64_t handoff_ns)

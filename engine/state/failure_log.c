@@ -1,6 +1,6 @@
 /*
- * A reason is a stage, a status and a native code. The lines of each reason are limited (line_limit.h); a line has the
- * number of failures left out since the one before.
+ * A reason is a stage, a status and a native code. The lines of each reason are limited (line_limit.h); a line has
+ * the number of failures that were left out since the line before.
  */
 #include "engine/state/failure_log.h"
 

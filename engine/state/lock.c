@@ -9,13 +9,13 @@
  * work after it has picked a slot.
  *
  * The consumer and the pool hand over many items at a time in the same way. A consumer that waits is told of results when a
- * task waits for room, when no short step is left, or after 20 µs. Short steps that room in the sink queue has made ready are
- * left to a sleeping or spinning thread until half of the queue is taken.
+ * task waits for room, when no short step is left, or after 20 µs. Room in the sink queue makes short steps ready.
+ * They are left to a sleeping or spinning thread until half of the queue is taken.
  *
  * If a step that was expected to be short takes long, or the consumer takes no more, no thread would check. So while
- * something is left in this way, or there are bursts, the service thread checks every millisecond, and a thread is woken for
- * steps that have waited for half of that. After its check, sleeping consumers are told at once. A timer of each thread that
- * sleeps would cost more than all else: to set and cancel it takes 3 µs in a virtual machine.
+ * something is left in this way, or there are bursts, the service thread checks every millisecond. It wakes a thread
+ * for steps that have waited for half of that. After its check, sleeping consumers are told at once. A timer of each
+ * thread that sleeps would cost more than all else: to set and cancel it takes 3 µs in a virtual machine.
  */
 #include "engine/state/lock.h"
 

@@ -1,5 +1,5 @@
-/* Acquires and releases the lock of the pipeline. Before it is released, what events of the core have left to be done is
-   done, and the sleeping threads that are needed are chosen (see lock.c). */
+/* Acquires and releases the lock of the pipeline. Before it is released, the work that events of the core have left
+   is done. The sleeping threads that are needed are chosen, too (see lock.c). */
 #ifndef ENGINE_STATE_LOCK_H
 #define ENGINE_STATE_LOCK_H
 

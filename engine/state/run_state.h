@@ -9,15 +9,16 @@
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Cancel threads (cancel_threads.c), created on demand, call op->cancel.
  *
- * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock, tracker->lock, that of each counter (counter.c)
- * and of each thread that records spans (spans.h), and those of signals.c, closing.c, span_collect.c, span_names.c, user_trace.c, log.c
- * and log_queue.c. No thread holds two of them, except that resize_lock is taken before pipeline->lock and that of user_trace.c, and the lock of
- * span_collect.c before pipeline->lock, a counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook,
- * release function, observer or log function runs under any lock, and under the others no allocation or system call (except to
- * wake threads). The pipeline's lock is held for tens of nanoseconds at a time, once for each step of a
- * task or each burst of short steps, so that an event of the core (result put, next input taken, room passed upstream) is
- * atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked need the lock, and so
- * do all functions of the core.
+ * Locks: pipeline->resize_lock, pipeline->lock, outbox->lock, failure_log->lock and tracker->lock. Each counter
+ * (counter.c) and each thread that records spans (spans.h) has a lock. So have signals.c, closing.c, span_collect.c,
+ * span_names.c, user_trace.c, log.c and log_queue.c. No thread holds two of them, with two exceptions. resize_lock is
+ * taken before pipeline->lock and that of user_trace.c. The lock of span_collect.c is taken before pipeline->lock, a
+ * counter's or a span thread's. Slots and threads are made under resize_lock. No operation, hook, release function,
+ * observer or log function runs under any lock. Under the locks other than resize_lock there is no allocation and no
+ * system call (except to wake threads). The pipeline's lock is held for tens of nanoseconds at a time, once for each
+ * step of a task or each burst of short steps. So an event of the core (result put, next input taken, room passed
+ * upstream) is atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked
+ * need the lock, and so do all functions of the core.
  *
  * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
  * will take the lock soon: one that was woken or spins, or one in a short step; and if that takes long, the service thread
@@ -49,7 +50,7 @@ typedef struct weir_tracker weir_tracker;
 
 enum { CACHE_LINE = 64 };
 
-/* What the operation has told of the item, see weir_task_set_part(). */
+/* What the operation has reported about the item, see weir_task_set_part(). */
 typedef struct weir__task_parts {
     weir_item_part parts[WEIR_MAX_ITEM_PARTS];
     int64_t before[WEIR_MAX_ITEM_PARTS]; /* their numbers when the operation was last called */
@@ -108,7 +109,7 @@ typedef struct weir__stage_sum {
     int64_t success_ns, min_ns, max_ns;
 } weir__stage_sum;
 
-/* Of a running or pending task; with lock. */
+/* The age of a running or pending task; with lock. */
 static inline int64_t weir__task_age_ns(const weir_task *slot, int64_t now_ns)
 {
     return slot->core.run_ns + now_ns - slot->core.entered_ns - slot->suspended_ns;
@@ -167,7 +168,7 @@ static inline weir_task *weir__slot_at(const weir_node *node, uint32_t index)
     return (weir_task *)node->core.slots[index];
 }
 
-/* Of the input; "" = none. */
+/* The label of the input; "" = none. */
 static inline const char *slot_label(const weir_task *slot)
 {
     return slot->core.in.label ? slot->core.in.label : "";
@@ -231,10 +232,11 @@ struct weir_pool_thread {
 
     /* owned by the thread */
     weir_step_clock clock;
-    int64_t began_ns; /* its step, or the first one of its burst */
+    int64_t began_ns; /* when its step began, or the first step of its burst */
 
-    /* began_ns for others; 0 or less: the step has not begun, and will not before the time of this amount. The thread stores
-       when it begins; others add a bound, with lock. */
+    /* began_ns as other threads see it. 0 or less: the step has not begun, and will not begin before the time
+       -told_began_ns. The thread stores the time when its step begins; other threads store such a bound, with the
+       lock held. */
     _Atomic int64_t told_began_ns;
 
     weir__burst burst;
@@ -327,8 +329,8 @@ struct weir_pipeline {
     struct weir__run *run;                     /* run/run_room.h */
     struct weir__kept_failures *kept_failures; /* measure/kept_failures.h; NULL = none are kept */
 
-    /* immutable after init, of pipeline.c or: */
-    unsigned num_forks; /* of its process, see fork_check.h */
+    /* immutable after init; owned by pipeline.c, or by the file that is named */
+    unsigned num_forks; /* the number of forks of its process at init, see fork_check.h */
     uint32_t id;
     weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
     uint32_t num_pools;

@@ -15,7 +15,7 @@
 #include <x86intrin.h>
 #endif
 
-/* Of one thread; all-zero is valid. */
+/* The clock of one thread; all-zero is valid. */
 typedef struct weir_step_clock {
     int64_t base_ns; /* the last reading of CLOCK_MONOTONIC */
     uint64_t base_ticks;

@@ -113,7 +113,7 @@ void weir__trace_destroy(weir_pipeline *pipeline);
 /* Begins to record, before the pipeline has threads. */
 void weir__trace_begin(weir_pipeline *pipeline);
 
-/* There is a trace: it is recorded from now on if that is wanted, and there is no pause. */
+/* Called when the pipeline has a trace: from now on it is recorded if that is wanted and there is no pause. */
 void weir__trace_update(weir_pipeline *pipeline);
 
 /* How many records the engine has added. */

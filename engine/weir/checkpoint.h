@@ -69,10 +69,11 @@ WEIR_API int weir_checkpoint_store(struct weir_pipeline *pipeline, const char *p
                                    size_t state_bytes, weir_error *error);
 
 /*
- * Reads such a file: the text for weir_pipeline_options.resume, and the state with a NUL behind it; the caller frees both
- * with free(). state and state_bytes may be NULL. Any thread. WEIR_OK; or both are NULL and *error (may be NULL) is filled:
- * WEIR_ENOTFOUND (no such file: start from the beginning), WEIR_EDATA (a byte of it was changed, or it is another kind of
- * file), WEIR_EUNSUPPORTED (of another version), WEIR_EINVAL, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM.
+ * Reads such a file: the text for weir_pipeline_options.resume, and the state with a NUL behind it. The caller frees
+ * both with free(). state and state_bytes may be NULL. Any thread. Returns WEIR_OK or a failure. After a failure text
+ * and state are NULL and *error (may be NULL) is filled. WEIR_ENOTFOUND: there is no such file, so start from the
+ * beginning. WEIR_EDATA: a byte of it was changed, or it is another kind of file. WEIR_EUNSUPPORTED: it is of another
+ * version. The others are WEIR_EINVAL, WEIR_EACCESS, WEIR_EIO and WEIR_ENOMEM.
  */
 WEIR_API int weir_checkpoint_load(const char *path, char **text, void **state, size_t *state_bytes,
                                   weir_error *error);

@@ -66,10 +66,11 @@ WEIR_API void weir_item_pass(weir_item *out, weir_item *kept);
  * What an item is, apart from what it is called: its address, and its number among the items of its list that have the same
  * one, from 0. Compare items of several runs by it, and make names of files of it, never of labels.
  *
- * The address is that of a path as it is. Of a URL it is without user names, passwords, tokens, signatures and what belongs
- * to them (X-Amz-Date, Expires), so an object has the same identity under each signature. Values that are hidden but may
- * say which object is meant (?key=clips/1.mp4; names that end with key, token or auth, except known ones such as api_key)
- * are replaced by a digest with a secret key: they stay distinct, and cannot be found by guessing without the key.
+ * The address of a path is the path itself. The address of a URL is the URL without user names, passwords, tokens,
+ * signatures and what belongs to them (X-Amz-Date, Expires). So an object has the same identity under each signature.
+ * Some hidden values may say which object is meant, as in ?key=clips/1.mp4. These are the values whose names end with
+ * key, token or auth, except known ones such as api_key. Such a value is replaced by a digest with a secret key. So
+ * values stay distinct, and cannot be found by guessing without the key.
  */
 typedef struct weir_identity {
     const char *address; /* "" = none */

@@ -39,9 +39,9 @@ extern "C" {
 /*
  * A log-linear histogram of durations in nanoseconds.
  *
- * Each power of two is divided into 64 equal buckets (values below 64 ns have a bucket each), and a quantile is the
- * middle of its bucket: the relative error is at most 1/128 = 0.8 %. The buckets are the same in every histogram, so
- * adding two of them is exact: laps, stages, ranks and runs can be merged in any order. This is the layout of
+ * Each power of two is divided into 64 equal buckets. Each value below 64 ns has its own bucket. A quantile is the
+ * middle of its bucket, so the relative error is at most 1/128 = 0.8 %. The buckets are the same in every histogram,
+ * so adding two histograms is exact. Laps, stages, ranks and runs can be merged in any order. This is the layout of
  * HdrHistogram (Gil Tene, hdrhistogram.org) with 7 significant bits.
  *
  * No function here locks: use each histogram on one thread at a time.
@@ -100,11 +100,11 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
 #define WEIR_HISTOGRAM_ENCODED_MAX (1 + WEIR_HISTOGRAM_BUCKETS * 9)
 
 /*
- * One stage, source, merge, route or sink. A slot is in exactly one state at a time, so that busy + wait_in +
- * wait_thread + wait_turn + wait_out + ended = slots × elapsed. Rates and shares are of the life of the subject, without the time
- * after its end. A span that is still open counts up to the end of the lap. A slot
- * is busy up to the end of its step; if the thread then has to wait for a CPU before it can pass the result on, the slot
- * is already in the state that follows, most often wait_thread.
+ * One stage, source, merge, route or sink. A slot is in exactly one state at a time. Therefore busy + wait_in +
+ * wait_thread + wait_turn + wait_out + ended = slots × elapsed. Rates and shares are of the life of the subject,
+ * without the time after its end. A span that is still open counts up to the end of the lap. A slot is busy up to the
+ * end of its step. The thread may then have to wait for a CPU before it can pass the result on. Meanwhile the slot is
+ * already in the state that follows, most often wait_thread.
  * Merges and the sink run no operation: they have no tasks and are never busy.
  */
 #define WEIR_TASK_METRICS(X) \
@@ -187,8 +187,8 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
 
 /*
  * The whole process, and the threads of this pipeline's pools together. Every lap of every pipeline of a process has
- * them, so that they must not be added up over pipelines that ran at the same time. A value that this system does not
- * provide is not known.
+ * them. So do not add them up over pipelines that ran at the same time. A value that this system does not provide is
+ * not known.
  */
 #define WEIR_PROCESS_METRICS(X) \
     X(cpu_ns, "cpu_time", SUM, "s", "CPU time of all threads, and of child processes for tasks") \

@@ -108,8 +108,8 @@ typedef struct weir_thread_place {
     /* the current lap of the thread's pipeline, one of weir_lap.ids. A thread of no pipeline belongs, as with spans, to
        the oldest pipeline that runs */
     uint64_t lap_id;
-    /* the stage, source, … whose step it runs; between steps its pool; NULL = it is no thread of a pool. Valid until the
-       pipeline is freed */
+    /* the stage, source, … whose step it runs; between steps its pool; NULL = it is not a thread of a pool. Valid
+       until the pipeline is freed */
     const char *name;
 } weir_thread_place;
 
@@ -175,11 +175,12 @@ typedef struct weir_mark {
 } weir_mark;
 
 /*
- * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
- * each lap, lap() for every stage followed by its queues (of those with an interval of their own, at its end), upstream
- * first, for every pool, for the process, the machine, and the spans and counters that user code recorded in it, then
- * lap_end; after the last lap run_end, detach: these while weir_pipeline_free() waits. Observers are called in the order in
- * which they were given. Ignore subjects that you do not know: there may be more in a later version.
+ * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur. For
+ * each lap, lap() is called first for every stage followed by its queues, upstream first. Stages with an interval of
+ * their own have this call at its end. Then lap() is called for every pool, the process, the machine, and the spans
+ * and counters that user code recorded in the lap. lap_end follows. After the last lap come run_end and detach, while
+ * weir_pipeline_free() waits. Observers are called in the order in which they were given. Ignore subjects that you do
+ * not know: there may be more in a later version.
  */
 typedef struct weir_observer {
     void *self;

@@ -67,11 +67,11 @@ typedef struct weir_op {
      */
     int (*run)(void *worker, weir_item *in, weir_item *out, weir_task *task);
     /*
-     * Called at the end of an epoch and at the end of the input, for each worker that has had a task since the last
-     * flush: outputs what the worker has kept. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (no
-     * result; it has released what it had kept) or negative. The results get the seq and epoch of the last input of the
-     * worker. Workers are flushed one after the other, in the order of that seq, before the end of the epoch is passed
-     * on. Not called on stop and failure; task hooks do not run around it.
+     * Outputs what the worker has kept. Called at the end of an epoch and of the input, for each worker that has had
+     * a task since the last flush. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (no result; it has
+     * released what it had kept) or negative. The results get the seq and epoch of the last input of the worker.
+     * Workers are flushed one after the other, in the order of that seq, before the end of the epoch is passed on.
+     * Not called on stop and failure; task hooks do not run around it.
      */
     int (*flush)(void *worker, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the end of the pipeline, for each initialised worker */
@@ -97,15 +97,15 @@ typedef struct weir_op {
                   size_t source, weir_error *error);
     uint64_t (*renumber)(const void *config, size_t checkpoint, uint64_t epoch, uint64_t seq);
 
-    /* Sources: not 0 = a stage all of whose tasks of the first whole epoch (or of the stream) have failed fails the
-       pipeline, as a job would otherwise train on nothing. */
+    /* Sources: not 0 = the pipeline fails if all tasks of a stage have failed in the first whole epoch (or in the
+       stream). Otherwise a job would train on nothing. */
     uintptr_t needs_results;
 
     /*
-     * Sources that promise how many results an epoch has: makes an item in the place of item `seq` of that epoch whose task
-     * has failed in the stage that takes the items of the source. It gets the number, epoch and label of any item
-     * made by run(), and the task runs again with it; the failure is counted, reported and limited (max_failures) as any
-     * other.
+     * For sources that promise how many results an epoch has. The task of item `seq` of that epoch has failed in the
+     * stage that takes the items of the source. This function makes another item in its place. The new item gets its
+     * number, epoch and label as any item made by run(), and the task runs again with it. The failure is counted,
+     * reported and limited (max_failures) as any other.
      *   attempt  from 1: the attempt-th item in this place; all before it have failed. 0: out is NULL, and nothing is made
      * WEIR_OK; WEIR_SKIP: this source promises nothing, the item is lost; or negative with *error filled: there is no other
      * item, and the pipeline fails. Any thread, also while run() runs. A failure in a later stage cannot be mended in
@@ -158,8 +158,9 @@ WEIR_API weir_identity weir_task_identity(const weir_task *task);
 WEIR_API void weir_task_set_number(weir_task *task, uint64_t number);
 
 /*
- * Adds CPU time that was used for the task elsewhere, by a child process for example, to cpu_time of its stage and of
- * the process in the current lap. Call it while run() or flush() runs; any thread. Ignores what is not above 0.
+ * Adds CPU time that was used for the task elsewhere, for example by a child process. It is added to cpu_time of the
+ * task's stage and of the process, in the current lap. Call it while run() or flush() runs; any thread. Ignores what
+ * is not above 0.
  */
 WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 
@@ -168,11 +169,12 @@ WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 WEIR_API void weir_task_add_run_delay(weir_task *task, int64_t delay_ns);
 
 /*
- * Says that a child process of this process works for tasks: its memory is then in child_resident_bytes and child_pss_bytes of
- * the process, in the laps of all pipelines, until weir_child_process_end(), which comes before the process is waited for:
- * then its number cannot be that of another one. (PSS is not known where /proc/PID/smaps_rollup must not be read, as of a child
- * in a sandbox by another user than root.) Any thread; a child of fork() has none of these. WEIR_OK, WEIR_EINVAL if the pid is
- * not above 0, or WEIR_ENOMEM.
+ * Says that a child process of this process works for tasks. Until weir_child_process_end(), the memory of the child
+ * is in child_resident_bytes and child_pss_bytes of the process, in the laps of all pipelines. Call
+ * weir_child_process_end() before you wait for the child: until then, no other process can have its number. PSS is
+ * not known where /proc/PID/smaps_rollup must not be read, for example that of a sandboxed child by another user than
+ * root. Any thread; a child of fork() has none of these. WEIR_OK, WEIR_EINVAL if the pid is not above 0, or
+ * WEIR_ENOMEM.
  */
 WEIR_API int weir_child_process_begin(int32_t pid);
 

@@ -39,7 +39,7 @@ typedef enum weir_output_kind {
     WEIR_OUTPUT_CHECKPOINT, /* of weir_checkpoint_store() */
     WEIR_OUTPUT_DATABASE,   /* SQLite: of statistics, or an index. It is added to, never replaced */
     WEIR_OUTPUT_INDEX,      /* of a dataset: such a database, too */
-    WEIR_OUTPUT_LIST,       /* text with lines, that is no playlist */
+    WEIR_OUTPUT_LIST,       /* text with lines that is not a playlist */
     WEIR_OUTPUT_FOLDER,
 } weir_output_kind;
 
@@ -58,9 +58,10 @@ WEIR_API int weir_output_check_sized(const char *path, weir_output_kind kind, co
 
 /*
  * Whether that kind of file may be written to the path: there is no file yet, an empty one, one of this kind, or a pipe or
- * a device. "-" is stdout, which must not be an input. The path of a database is no special name of SQLite (":memory:", "file:…"). Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or
- * WEIR_EINVAL (WEIR_EDATA where a database is added to and the file is none) with *error (may be NULL) filled: one line
- * that names the path, the reason and the way out. Any thread.
+ * a device. "-" is stdout, which must not be an input. The path of a database is not a special name of SQLite
+ * (":memory:", "file:…"). Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or WEIR_EINVAL (WEIR_EDATA
+ * where a database is added to and the file is none) with *error (may be NULL) filled: one line that names the path,
+ * the reason and the way out. Any thread.
  */
 static inline int weir_output_check(const char *path, weir_output_kind kind, const weir_output_rules *rules,
                                     weir_error *error)
@@ -81,17 +82,19 @@ WEIR_API bool weir_output_is_same(const char *path, const char *other);
 typedef int weir_text_function(void *self, const char *text, size_t size_bytes);
 
 /*
- * Makes a stream that passes what is written to a function of the program, so that functions that take a FILE * (summaries,
- * verdicts, exports, span dumps) need no file. It is buffered: the function is called on the thread that fills the buffer, or calls
- * fflush() or fclose(). The program closes the stream with fclose(), which returns EOF if the function has refused the last text;
- * ferror() tells it of earlier ones. NULL = write is NULL, or no memory is left. Any thread.
+ * Makes a stream that passes what is written to a function of the program. So functions that take a FILE *
+ * (summaries, verdicts, exports, span dumps) need no file. It is buffered: the function is called on the thread that
+ * fills the buffer, or calls fflush() or fclose(). The program closes the stream with fclose(), which returns EOF if
+ * the function has refused the last text; ferror() tells it of earlier ones. NULL = write is NULL, or no memory is
+ * left. Any thread.
  */
 WEIR_API FILE *weir_text_open(weir_text_function *write, void *self);
 
 /*
- * Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no file that is opened later gets one of them:
- * log lines would be written into it. Reading and writing them fails as before. Call it first in main(): every program of weir
- * does. It changes nothing if they are open, as they are unless the caller closed them (`prog 2>&-`, a daemon).
+ * Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed. Otherwise a file that is opened later could
+ * get one of them, and log lines would be written into that file. Reading and writing these descriptors fails as
+ * before. Call this function first in main(), as every program of weir does. It changes nothing if the three
+ * descriptors are open. They are open unless the caller closed them (`prog 2>&-`, a daemon).
  */
 WEIR_API void weir_standard_files_open(void);
 

@@ -53,8 +53,8 @@ typedef enum weir_failures_kind {
 typedef struct weir_max_failures {
     weir_failures_kind kind;
     int64_t count; /* COUNT: this many are tolerated, one more fails the pipeline; -1 = any number */
-    /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks. After a resume, as many failures as
-       items were left over from the earlier run (see retry_failed) are not counted, nor are their tasks. */
+    /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks. An earlier run may have left over
+       items (see retry_failed). After a resume, that many failures and their tasks are not counted. */
     uint32_t num, den;
 } weir_max_failures;
 
@@ -103,8 +103,8 @@ typedef struct weir_stage_options {
     /* A task that runs longer is asked to stop and fails with WEIR_ETIMEDOUT. Waiting for room does not count (0 = no
        deadline). */
     int64_t task_deadline_ns;
-    /* Sources: the number of epochs. After WEIR_EOF the source runs again with a new worker state, and the consumer
-       gets WEIR_EPOCH at the end of each epoch (0 = one run without WEIR_EPOCH; WEIR_ENDLESS = until stopped). */
+    /* Sources: the number of epochs. After WEIR_EOF the source runs again with a new worker state. The consumer gets
+       WEIR_EPOCH at the end of each epoch (0 = one run without WEIR_EPOCH; WEIR_ENDLESS = until stopped). */
     uint32_t epochs;
     /* Observers get the figures of this stage and of its queue at this interval, not at each lap: several laps together, of one
        mode and phase, at the end of the last of them; what is left comes before run_end. Not shorter than
@@ -121,11 +121,12 @@ typedef struct weir_route_config {
     int (*pick)(void *self, const weir_item *item);
     void *self;
     uint32_t num_branches;
-    /* If the queue of an item's branch is full, the route sets the item aside and goes on, so that a slow branch does not
-       hold up the others: up to so many items for all branches together, and for each branch as many as fit into its
-       queue_bytes with what is in its queue. The order within each branch is kept, and no item passes the end of an epoch.
-       Items that are set aside are not in the queue: its levels do not count them, its put time does. Where a join restores
-       the order of its route, nothing is set aside (0 = 16; WEIR_NO_LOOK_AHEAD = none). */
+    /* If the queue of an item's branch is full, the route sets the item aside and goes on. So a slow branch does not
+       hold up the others. This is the maximum number of items set aside for all branches together. For each branch,
+       the items in its queue and those set aside must also fit into its queue_bytes. The order within each branch is
+       kept, and no item passes the end of an epoch. Items that are set aside are not in the queue: its levels do not
+       count them, but its put time does. Where a join restores the order of its route, nothing is set aside (0 = 16;
+       WEIR_NO_LOOK_AHEAD = none). */
     uint32_t look_ahead_items;
 } weir_route_config;
 
@@ -153,17 +154,18 @@ typedef struct weir_pipeline_options {
     weir_max_failures max_failures;   /* of each stage that does not set its own */
     const weir_task_hook *task_hooks; /* around every stage's tasks; copied */
     size_t num_task_hooks;
-    /* A task that has run this long is logged with its stage, label and age while it runs, and again each time its age
-       has doubled (0 = 30 s; WEIR_FOREVER = never). */
+    /* A task that has run this long is logged with its stage, label and age while it runs. It is logged again each
+       time its age has doubled (0 = 30 s; WEIR_FOREVER = never). */
     int64_t stall_warning_ns;
-    /* Measure nothing, to find out what measuring costs: no times of tasks, slots, queues and CPUs, no laps; the run_ns that
-       task hooks get is 0. What is left: the accounts, and one reading of the clock at the end of a step, for deadlines,
-       and because the pool does not wake a thread for a short step (default: false). */
+    /* Measure nothing, to find out what measuring costs. There are no times of tasks, slots, queues and CPUs, and no
+       laps. The run_ns that task hooks get is 0. The accounts are kept. The clock is still read once at the end of a
+       step. Deadlines need it, and so does the pool, which does not wake a thread for a short step (default:
+       false). */
     bool no_statistics;
     /* Track which items are done, for weir_pipeline_checkpoint(): see <weir/checkpoint.h> (default: off). */
     weir_checkpoints checkpoints;
-    /* Continue from these texts, not copied: the checkpoint of this pipeline, or those of all ranks, in any order, whose
-       rest is divided among the ranks there are now (NULL = from the start). */
+    /* Continue from these texts, which are not copied (NULL = from the start). Give the checkpoint of this pipeline,
+       or those of all ranks in any order. What is left of all ranks is divided among the present ranks. */
     const char *const *resume;
     size_t num_resume;
     /* Recording of the raw record (see weir_observer.trace) starts with weir_pipeline_trace(), not with the pipeline
@@ -177,9 +179,9 @@ typedef struct weir_pipeline_options {
        costs about 0.3 ms of CPU time outside the pool, and 2 kB. If steps are so short that 256 laps wait to be taken,
        the next ones share a lap (0 = steps do not end laps). */
     uint32_t steps_per_lap;
-    /* With checkpoints: a failed item is not done, so a pipeline that is resumed from a checkpoint of this one processes
-       it again, even if the checkpoint was made epochs later (default: it is done). Each failed item takes 56 bytes, and
-       at most 16 million may fail; each item since the first failed one takes 1 bit. */
+    /* With checkpoints: a failed item is not done (default: it is done). So a pipeline that is resumed from a
+       checkpoint of this one processes it again, even if the checkpoint was made epochs later. Each failed item takes
+       56 bytes, and at most 16 million may fail; each item since the first failed one takes 1 bit. */
     bool retry_failed;
     /* Around the life of each thread that runs tasks; copied, except what `self` points to (NULL = none). */
     const weir_thread_hook *thread_hooks;
@@ -203,9 +205,9 @@ typedef struct weir_pipeline_options {
  * weir_builder_build() reports it with the stage's name. weir_builder_new() returns NULL if out of memory; every call
  * accepts that NULL. Use a builder on one thread at a time.
  *
- * config and options may be NULL, except in weir_builder_route(). They are copied. Functions that end in _sized get the
- * sizes that these structs have in the program's headers: fields that an older program does not know are 0, and a newer
- * program that sets a field which this library does not know is refused with WEIR_EUNSUPPORTED.
+ * config and options may be NULL, except in weir_builder_route(). They are copied. Functions that end in _sized get
+ * the sizes that these structs have in the program's headers. Fields that an older program does not know are 0. A
+ * newer program may set a field that this library does not know: it is refused with WEIR_EUNSUPPORTED.
  */
 WEIR_API weir_builder *weir_builder_new(void);
 
@@ -264,8 +266,8 @@ WEIR_API void weir_builder_branch(weir_builder *builder);
 /*
  * By default a join passes items on in the order in which they arrive. With output_order = WEIR_ORDER_INPUT it restores
  * the order in which they entered the route; every stage in its branches then keeps its input order, too. Exceptions:
- *   - If an operation in a branch has a flush function (such as weir_aggregate), what its flush produces at the end of
- *     an epoch or of the input comes after later items of other branches.
+ *   - An operation in a branch may have a flush function (such as weir_aggregate). What its flush produces at the end
+ *     of an epoch or of the input comes after later items of other branches.
  *   - Once the pipeline has failed, the remaining items come in the order in which they arrive.
  */
 static inline void weir_builder_join(weir_builder *builder, const weir_stage_options *options)
@@ -364,11 +366,11 @@ WEIR_API int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd);
 
 /*
  * Stops the pipeline, joins all its threads, reports the last lap, releases all remaining items and frees everything.
- * The run lasts until this call: what the consumer has reported before (events, steps, phases, spans, counters) is in the
- * last lap, the trace and the recording, also what came after the last item, a stop or a failure.
+ * The run lasts until this call. What the consumer has reported before (events, steps, phases, spans, counters) is in
+ * the last lap, the trace and the recording. This includes what it reported after the last item, a stop or a failure.
  * No other call on this pipeline may be in progress. Do not call it on one of the pipeline's own threads (in a task,
- * hook or observer): there it logs an error, stops the pipeline and does not free it. In a process that was forked after
- * the pipeline was built it does nothing. NULL is accepted.
+ * hook or observer): there it logs an error, stops the pipeline and does not free it. In a process that was forked
+ * after the pipeline was built it does nothing. NULL is accepted.
  */
 WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
 
@@ -377,8 +379,8 @@ WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
  * not end, such as callbacks of a program in another language. The pipeline must not be used afterwards, whatever is returned:
  *   WEIR_OK        everything is freed, and no thread is left
  *   WEIR_ETIMEDOUT code of the program still runs: a task, a hook, a function of an operation or of an observer, or a release
- *                  function. The pipeline is stopped. When that code returns, a thread of the pipeline reports the last lap, releases
- *                  the items and frees everything
+ *                  function. The pipeline is stopped. When that code returns, a thread of the pipeline reports the
+ *                  last lap, releases the items and frees everything.
  *   WEIR_EINVAL    pipeline is NULL, timeout_ns is negative and not WEIR_FOREVER, or it is being closed already: nothing was done
  *   WEIR_EFORKED   it belongs to the parent process; nothing was done
  * Here worker_free, config_free, `detach` of observers and release functions run on a thread of the pipeline, not on the caller's;
@@ -386,9 +388,10 @@ WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
  * It may also be called on one of the pipeline's own threads (in a task, hook or observer): there it does not wait. Calls of
  * weir_pipeline_next() that wait at that time return WEIR_ESTOPPED and are waited for; no other call may be in progress.
  *
- * After WEIR_ETIMEDOUT, what the code uses (the objects of callbacks, observers, databases) must stay valid until it has
- * returned, and the libraries that contain it, and weir's, must stay loaded: weir_pipeline_close_wait() says when all is freed. If
- * the process ends before, the threads end with it: of a recording, what was flushed is kept.
+ * After WEIR_ETIMEDOUT, what that code uses (the objects of callbacks, observers, databases) must stay valid until
+ * it has returned. The libraries that contain the code, and those of weir, must stay loaded.
+ * weir_pipeline_close_wait() says when all is freed. If the process ends before, the threads end with it: of a
+ * recording, what was flushed is kept.
  */
 WEIR_API int weir_pipeline_close(weir_pipeline *pipeline, int64_t timeout_ns);
 
@@ -412,7 +415,7 @@ WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, const char *stage, wei
  * task of a source.
  */
 typedef struct weir_kept_failure {
-    /* Its texts are valid until weir_kept_failure_free(), its stage until the pipeline is freed. */
+    /* The texts of the failure are valid until weir_kept_failure_free(), its stage until the pipeline is freed. */
     const weir_failure *failure;
     uint64_t attempt; /* items that have failed in this place before, see weir_op.replace */
     /* weir_task_set_cause(); NULL = none. It belongs to this failure. Set it to NULL to own it: then nobody else releases it */
@@ -479,11 +482,12 @@ WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *
 WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads);
 
 /*
- * Measures what the run would gain if a source, a stage, or the consumer (the name of the sink) were faster by `share` (0.2 =
- * tasks take 20 % less time): while one of its tasks runs for t, all other slots and the consumer are held back for share x
- * t, as in the profiler Coz. So the run gets slower; items per second of (elapsed time - weir_snapshot.delayed_ns) are those of
- * the faster run. stage NULL or share 0: ends it. Time for which tasks are pending does not count. Any thread. WEIR_OK;
- * WEIR_ENOTFOUND; WEIR_EINVAL unless 0 <= share < 1; WEIR_EUNSUPPORTED for merges.
+ * Measures what the run would gain if a source, a stage, or the consumer (the name of the sink) were faster by
+ * `share`. A share of 0.2 means that tasks take 20 % less time. The method is that of the profiler Coz: while one of
+ * its tasks runs for t, all other slots and the consumer are held back for share × t. So the run gets slower. Items
+ * per second of (elapsed time - weir_snapshot.delayed_ns) are those of the faster run. stage NULL or share 0 ends the
+ * measurement. Time for which tasks are pending does not count. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL
+ * unless 0 <= share < 1; WEIR_EUNSUPPORTED for merges.
  */
 WEIR_API int weir_pipeline_set_speedup(weir_pipeline *pipeline, const char *stage, double share);
 
@@ -519,7 +523,8 @@ typedef struct weir_stage_snapshot {
        slept. 0 looks: there is no permission to read /proc/self/task/TID/syscall, or no task ran for long enough. */
     uint64_t num_looks;
     uint64_t num_waits[WEIR_NUM_WAITS];
-    /* Of waiting_in: at the end of an epoch, until its last items are done, and then until the next one has an item. */
+    /* Parts of waiting_in at the end of an epoch. tail: until its last items are done. gap: then, until the next
+       epoch has an item. */
     uint32_t waiting_epoch_tail, waiting_epoch_gap;
 } weir_stage_snapshot;
 

@@ -173,9 +173,9 @@ typedef struct weir_span_dump_options {
 
 WEIR_API int weir_span_dump_sized(FILE *out, const weir_span_dump_options *options, size_t options_size);
 
-/* Prints all spans, frames, markers and counters of the process since it began, or since the last reset, and the tasks of
-   all its pipelines ("stages"; the times are those of successes), grouped by category. No pipeline and no database is
-   needed. WEIR_OK, WEIR_EINVAL, WEIR_ENOMEM or WEIR_EIO. Any thread. */
+/* Prints all spans, frames, markers and counters of the process since it began, or since the last reset. Also prints
+   the tasks of all its pipelines ("stages"); the times are those of successes. The lines are grouped by category. No
+   pipeline and no database is needed. WEIR_OK, WEIR_EINVAL, WEIR_ENOMEM or WEIR_EIO. Any thread. */
 static inline int weir_span_dump(FILE *out, const weir_span_dump_options *options)
 {
     return weir_span_dump_sized(out, options, sizeof *options);

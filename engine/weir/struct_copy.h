@@ -16,9 +16,9 @@ extern "C" {
 
 /*
  * Copies the program's struct (given_size bytes) to *own (own_size bytes). Fields that the program does not know become 0, their
- * default; `given` may be NULL: all fields are 0. `name` is for the message: "weir_stage_options". Any thread. Returns WEIR_OK;
- * or WEIR_EUNSUPPORTED if the program sets a field that *own does not have, or WEIR_EINVAL if own or name is NULL, with *error (may
- * be NULL) filled.
+ * default; `given` may be NULL: all fields are 0. `name` is for the message: "weir_stage_options". Any thread.
+ * Returns WEIR_OK or a failure with *error (may be NULL) filled. WEIR_EUNSUPPORTED: the program sets a field that
+ * *own does not have. WEIR_EINVAL: own or name is NULL.
  */
 WEIR_API int weir_struct_copy(void *own, size_t own_size, const void *given, size_t given_size, const char *name,
                               weir_error *error);

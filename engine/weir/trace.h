@@ -1,16 +1,17 @@
 /*
- * The raw trace of a run: what happened when. Every change of a slot's state, every item put into or taken out of a
- * queue, every task, step and phase is a record of 32 bytes. Records are passed to weir_observer.trace in batches.
- * Recording is on from the start if an observer has that function; weir_pipeline_trace() switches it on or off at any
- * time.
+ * The raw trace of a run: what happened when. A record has 32 bytes. There is one for every change of a slot's state
+ * and every item put into or taken out of a queue. Every task, step and phase is a record, too. Records are passed to
+ * weir_observer.trace in batches. Recording is on from the start if an observer has that function;
+ * weir_pipeline_trace() switches it on or off at any time.
  *
  * Records are stored in a ring of fixed size, which the observer thread reads at least every 10 ms. The pipeline never
  * waits for the observer thread. If the ring is full, records are lost until it has been emptied. Then recording begins
  * again, with a WEIR_TRACE_ON that contains the number of lost records.
  *
- * Order: records of the engine are in the order of the events, and so are their times, except that the STATE that follows
- * RUNNING has the time at which the step ended, which may be earlier than the records before it. Records of user code
- * (spans, counters, markers) are in order for each thread, and come before all records of the engine with a later time.
+ * Order: records of the engine are in the order of the events, and so are their times. There is one exception: the
+ * STATE that follows RUNNING has the time at which the step ended. This time may be earlier than the records before
+ * it. Records of user code (spans, counters, markers) are in order for each thread. They come before all records of
+ * the engine with a later time.
  */
 #ifndef WEIR_TRACE_H
 #define WEIR_TRACE_H

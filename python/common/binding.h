@@ -121,9 +121,10 @@ typedef int weirpy_unwrap(PyObject *object, weir_item *out);
 typedef struct weirpy_core {
     /* Items of that type, a static text, become what wrap() makes of them. 0, or -1 with an exception raised. */
     int (*register_type)(const char *type, weirpy_wrap *wrap);
-    /* A stage of C for weir.Pipeline: a source, or an operation. The config is `config_size` bytes, which the object owns from now
-       on and frees with free(), after free_config(), which frees what it points to (NULL = nothing). `kept` is a Python
-       object that must live as long as pipelines with the stage (NULL = none). NULL with an exception raised: config is freed. */
+    /* A stage of C for weir.Pipeline: a source, or an operation. The config is `config_size` bytes. The object owns
+       it from now on and frees it with free(). Before that, free_config() frees what the config points to (NULL =
+       nothing). `kept` is a Python object that must live as long as pipelines with the stage (NULL = none). NULL with
+       an exception raised: config is freed. */
     PyObject *(*new_stage)(const weir_op *op, bool is_source, void *config, size_t config_size,
                            void (*free_config)(void *config), PyObject *kept);
     /* For should_stop functions of calls without the GIL: true if a signal handler has raised an exception, which is then set

@@ -2,9 +2,9 @@
  * Operations in Python: a stage that calls a function for each item, and a source that iterates. They take the GIL for as long
  * as Python runs. The thread keeps its state between tasks (gil.c).
  *
- * What a function returns is one result; of a generator, each value is one (WEIR_MORE). None and weir.SKIP are no result. An
- * exception fails the task, and stays beside the failure as its cause, with its traceback. The locals of its frames are
- * cleared, so that failures that are kept do not hold pictures.
+ * What a function returns is one result; of a generator, each value is one (WEIR_MORE). None and weir.SKIP are not
+ * results. An exception fails the task, and stays beside the failure as its cause, with its traceback. The locals of
+ * its frames are cleared, so that failures that are kept do not hold pictures.
  */
 #include <stdlib.h>
 

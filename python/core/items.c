@@ -1,6 +1,7 @@
 /*
- * Items and objects. Most items of Python are objects as they are ("python.object"); those of weir's stages become objects by the
- * functions that are registered for their types, and before a stage that takes certain types, objects become items of these.
+ * Items and objects. Most items of Python are objects as they are ("python.object"). Items of weir's stages become
+ * objects by the functions that are registered for their types. Before a stage that takes certain types, objects
+ * become items of these types.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,7 @@ static PyObject *wrap_object(weir_item *item)
     return object;
 }
 
-/* Its data as an item of its own. What checkpoints note of the item stays with it. */
+/* Takes the data of the item as an item of its own. What checkpoints note of the item stays with the item. */
 static weir_item take_data(weir_item *item)
 {
     weir_item own = *item;

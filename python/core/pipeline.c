@@ -411,7 +411,7 @@ static PyObject *end_call(weirpy_pipeline *self, int status, const char *what)
     return weirpy_raise(&error);
 }
 
-/* 0, which weir refuses, for what is no number of slots or threads. */
+/* 0, which weir refuses, for what is not a number of slots or threads. */
 static uint32_t as_count(Py_ssize_t number)
 {
     return number < 0 || number > WEIR_MAX_SLOTS ? 0 : (uint32_t)number;

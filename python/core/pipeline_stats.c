@@ -5,7 +5,7 @@
 
 #include "python/core/pipeline.h"
 
-/* Of the lists of `weir query`. */
+/* The names of the lists of `weir query`. */
 static const char *const subject_names[WEIR_NUM_SUBJECTS] = {
     "tasks", "flow", "queues", "pools", "process", "machine", "spans", "counters",
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A chunk has at most so many rows, or so much text in a column: offsets have 32 bits. */
+/* The most rows of a chunk, and the most text in one of its columns: offsets have 32 bits. */
 enum { MAX_ROWS = 8192, MAX_TEXT_BYTES = 64 << 20 };
 
 int weirpy_table_open(weirpy_table *table, const char *path, const weir_filter *filter, const char *sql)

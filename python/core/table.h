@@ -23,8 +23,8 @@ void weirpy_table_close(weirpy_table *table);
 /* A struct of the columns. WEIR_OK or WEIR_ENOMEM; on success the caller releases it. */
 int weirpy_table_schema(const weirpy_table *table, struct ArrowSchema *schema);
 
-/* The next rows, as an array of structs; bytes of texts that are no UTF-8 become the text \xff. WEIR_OK: the caller releases it. WEIR_EOF: there are
-   no more. Or a failure, which is in table->error. */
+/* The next rows, as an array of structs; bytes of texts that are not UTF-8 become the text \xff. WEIR_OK: the caller
+   releases it. WEIR_EOF: there are no more. Or a failure, which is in table->error. */
 int weirpy_table_next(weirpy_table *table, struct ArrowArray *array);
 
 /* A stream that owns a copy of the table, which is empty afterwards. WEIR_OK or WEIR_ENOMEM; the caller releases it. */

@@ -174,7 +174,7 @@ void weirpy_release_buffer(PyObject *exporter, Py_buffer *view)
 
 /* ---- DLPack ------------------------------------------------------------------------------------------------------- */
 
-/* Of a capsule that no consumer has taken; one that was taken has another name. */
+/* Frees the tensor of a capsule that no consumer has taken; a capsule that was taken has another name. */
 static void free_capsule(PyObject *capsule)
 {
     dl_versioned *versioned =
@@ -303,7 +303,7 @@ static PyObject *array_dtype(PyObject *object, void *unused)
     return weirpy_dtype(view_of(object));
 }
 
-/* Of a single frame. */
+/* The time of a single frame. */
 static PyObject *array_time(PyObject *object, void *unused)
 {
     const weirpy_view *view = view_of(object);

@@ -60,9 +60,9 @@ const weir_item *weirpy_result_item(PyObject *object);
 
 typedef struct weirpy_source {
     PyObject *object;              /* NULL = none */
-    PyObject *path;                /* bytes; NULL = it is no path */
-    Py_buffer view;                /* obj NULL = it is no bytes */
-    weir_file_functions functions; /* self NULL = it is no file object */
+    PyObject *path;                /* bytes; NULL = it is not a path */
+    Py_buffer view;                /* obj NULL = it is not a bytes object */
+    weir_file_functions functions; /* self NULL = it is not a file object */
 } weirpy_source;
 
 /* Fills *source and what of *to says where the bytes are. The source must stay where it is until it is ended. 0; or -1 with an
@@ -83,9 +83,9 @@ typedef struct weirpy_video {
     int64_t *numbers;              /* the lists of the sampling */
 } weirpy_video;
 
-/* options: a dict with any of "video", "sampling", "picture", "input", "decoder" and "isolated", each a dict with the names of the fields of
-   that struct, for times in nanoseconds. 0, or -1 with an exception raised; weirpy_video_end() in both cases. What
-   it points to is valid as long as the dictionaries. */
+/* options: a dict with any of "video", "sampling", "picture", "input", "decoder" and "isolated". Each of these is a
+   dict with the names of the fields of that struct. Times are in nanoseconds. 0, or -1 with an exception raised;
+   weirpy_video_end() in both cases. What it points to is valid as long as the dictionaries. */
 int weirpy_video_fill(weirpy_video *video, PyObject *options);
 void weirpy_video_end(weirpy_video *video);
 
@@ -95,7 +95,7 @@ int weirpy_picture_fill(weir_picture_config *picture, PyObject *values);
 
 /* ---- index.c: lists of texts ---- */
 
-/* Of a sequence of str, or paths; None is NULL. */
+/* The texts of a sequence of str, or paths; None is NULL. */
 typedef struct weirpy_text_list {
     PyObject *objects; /* a list that keeps what the texts are in */
     const char **texts;

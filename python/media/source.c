@@ -44,7 +44,7 @@ static int seek_file(void *self, int64_t position)
     return rc;
 }
 
-/* Its size, from the end. False: it cannot seek; then there is no exception. */
+/* Finds the size of the file by a seek to its end. False: the file cannot seek; then there is no exception. */
 static bool find_size(PyObject *file, int64_t *size_bytes)
 {
     PyObject *can = PyObject_CallMethod(file, "seekable", NULL);

@@ -16,7 +16,7 @@
 enum { WEIR_RESAMPLER_MAX_CHANNELS = 64 };
 
 typedef struct weir_resampler {
-    /* That the result may have beyond max_bytes until weir__resampler_end() drops them; set by the caller. */
+    /* Samples that the result may have beyond max_bytes until weir__resampler_end() drops them; set by the caller. */
     uint64_t spare_samples;
 
     /* of the current result */

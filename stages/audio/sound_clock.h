@@ -45,7 +45,7 @@ void weir__sound_clock_begin(weir_sound_clock *clock, AVRational time_base, bool
 /* The reading goes on elsewhere, with a decoder that is in its first state. */
 void weir__sound_clock_seek(weir_sound_clock *clock);
 
-/* Of the next frame, which has samples. */
+/* The place of the next frame, which has samples. */
 int64_t weir__sound_clock_place(weir_sound_clock *clock, const AVFrame *frame);
 
 /* After three frames from the start: do the times tell samples after a seek? is_continuous: the container's clock is known

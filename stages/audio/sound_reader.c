@@ -90,7 +90,7 @@ static int64_t end_of(const weir_heard_frame *heard)
     return heard->begin + heard->frame->nb_samples;
 }
 
-/* Those of more than a second ago. */
+/* Forgets the frames from more than a second ago. */
 static void forget_old_frames(weir_sound_reader *reader)
 {
     int num_old = reader->num_heard == WEIR_MAX_HEARD_FRAMES;

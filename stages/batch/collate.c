@@ -1,7 +1,7 @@
 /*
  * A slot keeps the clips of its batch until the batch is complete, because its shape is known only then. Then each
  * picture is written once, from the decoder's memory to the tensor: the conversion is the copy. Decoding directly
- * into the tensor would need the shape before the first clip, and would save only a memcpy, less than 1 % of the
+ * into the tensor would need the shape before the first clip. It would save only a memcpy, less than 1 % of the
  * decoding (docs/scale.md).
  */
 #include <weir/collate.h>
@@ -315,7 +315,7 @@ static void drop_clips(collate_worker *worker)
     worker->num_frames = worker->width = worker->height = worker->channels = worker->axis_clips = 0;
 }
 
-/* How much of the batch is padding, told as bytes of the task, too. */
+/* How much of the batch is padding; also reported as bytes of the task. */
 static void tell_padding(const collate_job *job, weir_task *task)
 {
     static const weir_part_info padding = { "padding", WEIR_PART_BYTES, "bytes", "of the batch that is padding" };

@@ -1,7 +1,7 @@
 /*
- * Each value is rounded to float after the product and after the sum, never fused (see -ffp-contract in
- * CMakeLists.txt), and narrowed with rounding to nearest, ties to even: so vectors and plain loops give the same
- * bits.
+ * Each value is rounded to float after the product and after the sum. Product and sum are never fused (see
+ * -ffp-contract in CMakeLists.txt). The value is narrowed with rounding to nearest, ties to even. So vectors and
+ * plain loops give the same bits.
  */
 #include "stages/batch/convert.h"
 

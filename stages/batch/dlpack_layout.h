@@ -12,7 +12,7 @@
 /* Codes of a type (DLDataTypeCode). */
 enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4 };
 
-/* Of all consumers that know the major version. */
+/* The version that all consumers which know the major version can read. */
 enum { DL_MAJOR_VERSION = 1, DL_MINOR_VERSION = 0 };
 
 /* Flags (DLPACK_FLAG_BITMASK_…). */

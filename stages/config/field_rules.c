@@ -34,7 +34,7 @@ static double read_real(const void *field)
     return number;
 }
 
-/* It is shown on terminals and stored. */
+/* The text is shown on terminals and stored, so it must be printable. */
 static bool is_printable(const char *text, size_t size_bytes)
 {
     size_t length = strnlen(text, size_bytes);

@@ -61,10 +61,10 @@ WEIR_SIBLING_API const char *weir__rules_take(const struct_rules *rules, void *t
 /* Do the numbers of what a program gives obey their rules? WEIR_OK, or WEIR_EINVAL with *error filled. */
 int weir__rules_check(const struct_rules *rules, const void *given, weir_error *error);
 
-/* Of a field that is a pointer: what it points to; for any other one NULL. */
+/* What a field that is a pointer points to; NULL for any other field. */
 WEIR_SIBLING_API const void *weir__rule_pointer(const field_rule *rule, const void *field);
 
-/* Of a list or a config in the struct: how many there are of its values, or its size. */
+/* For a list in the struct: the number of its values. For a config in it: its size. */
 WEIR_SIBLING_API size_t weir__rule_count(const field_rule *rule, const void *in);
 
 /* Sets the pointer in the struct and, unless it is a string, that number. */

@@ -9,7 +9,7 @@
 
 #include "stages/decoder/frame_memory.h"
 
-/* Of one stream. All that it points to lives as long as the codec. */
+/* The setup for one stream. All that it points to lives as long as the codec. */
 typedef struct weir_codec_setup {
     const weir_decoder_config *config;
     weir_frame_memory *memory; /* what frames are allocated from, and counted in */

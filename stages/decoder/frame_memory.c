@@ -13,7 +13,7 @@
 #include <libavutil/imgutils.h>
 #include <libavutil/samplefmt.h>
 
-/* Of all decoders in the process. */
+/* The memory of all decoders in the process. */
 static atomic_uint_fast64_t all_bytes;
 
 /* The memory of a frame. */
@@ -61,7 +61,8 @@ static unsigned num_frames_of(enum AVCodecID codec, int level, int64_t pixels)
     }
 }
 
-/* Of a picture; an unknown format counts as 4:2:0, with 8 bits or, depending on the profile, more. */
+/* The bytes of a pixel of a picture; an unknown format counts as 4:2:0, with 8 bits or, depending on the profile,
+   more. */
 static double bytes_of_pixel(const AVCodecParameters *parameters)
 {
     enum { H264_HIGH_10 = 110, HEVC_MAIN_10 = 2, VP9_10_BIT = 2, INTRA_FLAG = 1 << 11 };

@@ -14,8 +14,8 @@ enum { WEIR_VALIDATOR_BYTES = 200 };
 
 /*
  * Captures what FFmpeg logs on one thread about one file. Lines go to weir_log() at level debug, up to a limit. For
- * each step the first line of FFmpeg's level error is kept, because it is often more specific than the error code
- * ("moov atom not found"). This struct belongs to the thread between begin and end.
+ * each step the first line of FFmpeg's level error is kept. It is often more specific than the error code ("moov atom
+ * not found"). This struct belongs to the thread between begin and end.
  */
 typedef struct weir_ffmpeg_log {
     const char *label, *address;
@@ -23,8 +23,8 @@ typedef struct weir_ffmpeg_log {
     unsigned num_lines;
     unsigned num_errors; /* lines of FFmpeg's level error */
     uint64_t
-        num_trouble; /* error lines, and pictures in which a decoder has patched errors, which it may not output for
-                             a while; of all messages so far, weir__ffmpeg_log_begin() does not reset it */
+        num_trouble; /* error lines, and pictures in which a decoder has concealed errors (it may output these later).
+                             Counts all messages so far: weir__ffmpeg_log_begin() does not reset it */
     char first_error[160]; /* since the last weir__ffmpeg_log_step(); "" = none */
     int too_wide;          /* the last picture of the file over max_pixels; 0 = none */
     int too_high;
@@ -71,7 +71,7 @@ const char *weir__ffmpeg_log_reason(void);
  */
 const char *weir__ffmpeg_log_validator(void);
 
-/* This thread's capture; NULL = none. */
+/* The capture of the calling thread; NULL = none. */
 weir_ffmpeg_log *weir__ffmpeg_log_current(void);
 
 /* Our status for FFmpeg's (negative) code. */

@@ -34,7 +34,7 @@ typedef struct weir_input {
     const weir_bytes *bytes;         /* NULL = the path is opened */
     weir_user_file *user;            /* the program reads it, and can seek; NULL = the path or the bytes are opened */
     const weir_entry *member;        /* of an archive, which the path names; NULL = none */
-    const weir_input_config *config; /* a whole copy; headers and redirections are no data of a URL */
+    const weir_input_config *config; /* a whole copy; headers and redirections are not data of a URL */
     bool is_read_again;              /* it may be opened again: the data of a pipe is kept */
     weir_local_host host;            /* with the same config */
     /* a version that need not be read: weir__input_open() returns WEIR_SKIP if the URL still leads to it (NULL = none) */
@@ -55,7 +55,7 @@ typedef struct weir_input {
 
     /* of the open URL: how long FFmpeg has waited without receiving anything for the file */
     AVIOInterruptCB interrupt;
-    int64_t asked_ns; /* the last time that FFmpeg asked whether to go on, with so many bytes received: */
+    int64_t asked_ns; /* the last time that FFmpeg asked whether to go on; received_bytes is as of then */
     int64_t received_bytes;
     int64_t silent_ns;
     bool is_silent; /* for longer than the limit */
@@ -65,9 +65,9 @@ typedef struct weir_input {
    path or name, which is valid as long as the data. */
 const char *weir__input_choose(weir_input *input, const weir_item *item);
 
-/* Gives the item's entry and the other files of its sample to a result, whose *entry and *sidecars (NULL) they become, and adds their size
-   to *memory_bytes: copies of them, or with the last result of the item themselves, unless the item has other holders. WEIR_OK;
-   or WEIR_ENOMEM, and the result owns what it has. */
+/* Gives the item's entry and the other files of its sample to a result. They become its *entry and *sidecars, which
+   are NULL before. Adds their size to *memory_bytes. The result gets copies. The last result of the item gets the
+   originals, unless the item has other holders. WEIR_OK; or WEIR_ENOMEM, and the result owns what it has. */
 WEIR_SIBLING_API int weir__input_give(weir_item *item, bool is_last, weir_entry **entry, weir_bytes **sidecars,
                                       size_t *memory_bytes);
 
@@ -100,8 +100,8 @@ int weir__input_load(weir_input *input, const char *path, uint64_t max_bytes, AV
    not. */
 int weir__input_user_failure(const weir_input *input, weir_error *error);
 
-/* What a failure to read means: AVERROR_EOF at the end of a file whose size an HTTP/1.0 server did not send,
-   AVERROR(ETIMEDOUT) if a URL sent no data for longer than the limit, else the same error. */
+/* What a failure to read means. AVERROR_EOF: the end of a file whose size an HTTP/1.0 server did not send.
+   AVERROR(ETIMEDOUT): a URL sent no data for longer than the limit. Other errors are returned unchanged. */
 int weir__input_error(const weir_input *input, int averror);
 
 void weir__input_close(weir_input *input);

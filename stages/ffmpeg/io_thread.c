@@ -63,8 +63,8 @@ static void free_io(weir_io_thread *io)
     free(io);
 }
 
-/* Of a process without a file system; written between two items: the order comes from the parent, which only sends the
-   next file when the item is done, and the lock makes it known here. */
+/* For a process without a file system. Written between two items: the parent sends the next file only when the item
+   is done. The lock makes it known here. */
 static struct {
     pthread_mutex_t lock;
     bool is_on;

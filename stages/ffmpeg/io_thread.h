@@ -1,6 +1,6 @@
 /*
- * Opens, reads and closes a file on a separate thread, so that a call that blocks in the kernel (a network file system whose
- * server is gone) can be abandoned. Internal. One thread at a time may use it.
+ * Opens, reads and closes a file on a separate thread. So a call that blocks in the kernel (a network file system
+ * whose server is gone) can be abandoned. Internal. One thread at a time may use it.
  *
  * An abandoned thread ends when its system call returns; until then it keeps its stack and its buffer, but nothing of
  * the caller's.

@@ -177,7 +177,7 @@ static const char *name_of_signal(int number, char text[32])
     return text;
 }
 
-/* It has closed its socket, so it is at its end already: our SIGKILL does not change how it ended. */
+/* The child has closed its socket, so it is at its end already. Our SIGKILL does not change how it ended. */
 int weir__isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes)
 {
     char number[32];

@@ -13,7 +13,7 @@
 typedef struct isolated_process {
     pid_t pid;        /* 0 = not started, or ended */
     int fd;           /* of the socket */
-    int64_t cpu_ns;   /* CPU time that has been told */
+    int64_t cpu_ns;   /* CPU time that has been reported */
     int64_t delay_ns; /* the same for its waiting for a CPU */
 } isolated_process;
 
@@ -21,7 +21,7 @@ typedef struct isolated_process {
    a sandbox, its standard input is empty. 0, or an errno value. */
 int weir__isolated_process_start(isolated_process *process, const char *program, sandbox_kind sandbox);
 
-/* Its CPU time since the last call, and for how long it waited for a CPU meanwhile. */
+/* The CPU time of the child since the last call, and for how long it waited for a CPU meanwhile. */
 int64_t weir__isolated_process_cpu_ns(isolated_process *process);
 int64_t weir__isolated_process_delay_ns(isolated_process *process);
 

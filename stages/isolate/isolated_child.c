@@ -102,7 +102,7 @@ void weir__isolated_child_free(isolated_child *child)
     weir__local_host_free(&child->host);
 }
 
-/* It is not asked again. */
+/* The child has sent a message that makes no sense. It is not asked again. */
 int weir__isolated_child_nonsense(isolated_child *child, const char *about, weir_error *error)
 {
     weir__isolated_child_end(child);

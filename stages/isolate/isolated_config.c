@@ -82,7 +82,7 @@ const weir_input_config *weir__isolated_input(const weir_op *op, const void *con
     return NULL;
 }
 
-/* -- what the results are to be */
+/* -- the expected shape of the results */
 
 isolated_shape weir__isolated_shape_of(const weir_op *op, const void *config)
 {

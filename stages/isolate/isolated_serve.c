@@ -35,8 +35,8 @@
 static const weir_op *inner; /* the operation; written before the pipeline runs */
 static weir_op outer;        /* it, with run_inner(); the same */
 
-/* Of the request; written by the source before it returns the item, read in the item's task. The parent sends the next
-   request only when that task has sent its last answer. */
+/* The numbers of the request. The source writes them before it returns the item; the item's task reads them. The
+   parent sends the next request only when that task has sent its last answer. */
 static _Atomic uint64_t seq, epoch;
 static _Atomic uint32_t source;
 
@@ -86,7 +86,8 @@ static void send_log(void *self, weir_log_level level, const char *line)
 
 /* -- the pipeline */
 
-/* The socket does not always tell the end of the parent: a process that the parent has forked holds it open, too. */
+/* The socket does not always show that the parent has ended: a process that the parent has forked holds it open,
+   too. */
 static void await_request(void)
 {
     struct pollfd fds[] = { { .fd = ISOLATED_FD, .events = POLLIN }, { .fd = parent_fd, .events = POLLIN } };

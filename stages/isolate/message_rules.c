@@ -10,12 +10,12 @@
 #include "stages/memory/shared_data.h"
 
 /*
- * FIELD(type, name, kind, lowest, highest): every field of a struct, in its order. A consumer divides by what describes time, and adds
- * up counts and times: the limits leave room for that. Numbers that FFmpeg has as an int have its range. Times of frames and
- * of the first sample may be any number, as a file may have any.
+ * FIELD(type, name, kind, lowest, highest): every field of a struct, in its order. A consumer divides by time bases
+ * and rates, and adds up counts and times. The limits make that safe. Numbers that are an int in FFmpeg have the
+ * range of an int. Times of frames and of the first sample may be any number, because a file may have any.
  */
 
-/* Four times of an item, and the moment of its start, are added. */
+/* Room for a sum: a consumer adds four durations of an item to the moment of its start. */
 #define MAX_PART_NS   (INT64_MAX / 8)
 #define MAX_COUNT     INT64_MAX
 #define MAX_H273_CODE 255

@@ -4,7 +4,8 @@
 
 #include <weir/op.h>
 
-/* Its config is a weir_video_config; its items are those of reader_message.h. */
+/* The operation that a child runs for readers. Its config is a weir_video_config; its items are those of
+   reader_message.h. */
 extern const weir_op weir__isolated_reader_op;
 
 #endif

@@ -62,7 +62,8 @@ char **weir__sandbox_environment(char *const *environment, sandbox_kind kind)
 
 /* -- capabilities, and files for URLs */
 
-/* Those of root: to change its limits and the network. The process cannot get them again. */
+/* Drops the capabilities of root, such as those to change limits and the network. The process cannot get them
+   again. */
 static void drop_capabilities(void)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -250,7 +251,7 @@ typedef struct call_rule {
     uint32_t otherwise;
 } call_rule;
 
-/* 0, or a negative errno value, as of the library's functions. */
+/* 0, or a negative errno value, as the functions of the library return it. */
 static int add_calls(scmp_filter_ctx filter, uint32_t action, const int *calls, size_t num_calls)
 {
     int rc = 0;

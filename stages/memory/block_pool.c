@@ -9,8 +9,8 @@
 
 #include <weir/struct_copy.h>
 
-/* Consumers hold few batches at a time. A free block that so many requests in turn had no use for is of a size that nobody asks
-   for any more: of a few stages that share an allocator, each asks more often. */
+/* MAX_FREE: consumers hold few batches at a time. MAX_MISSES: if that many requests in turn had no use for a free
+   block, nobody asks for its size any more. If a few stages share an allocator, each asks more often than that. */
 enum { MAX_FREE = 8, MAX_MISSES = 32, ALIGNMENT = 64 };
 
 struct weir_allocator {

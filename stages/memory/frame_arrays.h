@@ -24,7 +24,7 @@ WEIR_SIBLING_API int weir__frame_arrays_resize(weir_frames *frames, size_t num_f
 void weir__frame_arrays_set(weir_frames *frames, size_t frame, weir_frame_facts facts);
 weir_frame_facts weir__frame_arrays_get(const weir_frames *frames, size_t frame);
 
-/* Of one frame, in all arrays. */
+/* The bytes of one frame in all arrays. */
 WEIR_SIBLING_API size_t weir__frame_arrays_bytes(void);
 
 /* Array number `i`, and its bytes for each frame; NULL = there are no more. */

@@ -16,7 +16,7 @@ enum { MAX_SURPLUS_BYTES = 32 << 20 };
 /* In the first page: somebody uses it. Set by the process that reuses the block, cleared by the one that releases it. */
 typedef atomic_uint shared_flag;
 
-/* Of a child; enabled before any pipeline runs, used by the thread that makes results. */
+/* The state of a child; enabled before any pipeline runs, used by the thread that makes results. */
 static bool is_enabled;
 static weir_shared_data *blocks[WEIR_SHARED_BLOCKS];
 

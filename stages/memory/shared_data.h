@@ -1,6 +1,6 @@
 /*
  * The samples of a result: on the heap or, in a child process of weir_isolated, in memory that is passed to the parent
- * without a copy. New shared memory is expensive (it is zeroed, and mapped page by page in both processes), so a child
+ * without a copy. New shared memory is expensive: it is zeroed, and mapped page by page in both processes. So a child
  * reuses the blocks that the parent has released. Internal.
  */
 #ifndef STAGES_MEMORY_SHARED_DATA_H

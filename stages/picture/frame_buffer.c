@@ -23,7 +23,7 @@ static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
     return num_frames * builder->frame_bytes + WEIR_SCALER_SLACK_BYTES;
 }
 
-/* Its size, once it is large enough, stays. */
+/* The size of the block stays once it is large enough. */
 static uint8_t *resize_block(weir_frames_builder *builder, size_t size_bytes)
 {
     weir_frames *frames = builder->frames;

@@ -34,7 +34,8 @@ int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stre
     return weir__rotator_run(&frame_filter->rotator, stream, frame, &frame_filter->next, error);
 }
 
-/* Of a picture that a filter gives: as far from the last input's time as its pts is from that one's. */
+/* The facts of a picture that a filter gives. Its time is as far from the time of the last input as its pts is from
+   the pts of the last input. */
 static weir_frame_facts facts_of(const weir_frame_filter *frame_filter, int64_t pts)
 {
     static const AVRational nanoseconds = { 1, 1000000000 };

@@ -1,7 +1,8 @@
 /*
- * MP4 lists its packets in the header, which a cut file still has if the header comes first. Matroska (as FFmpeg writes it)
- * has the end of each stream, Matroska, FLV and ASF that of the whole file, which is the video's if it is the only stream.
- * AVI has a length in ticks, which also counts pictures that are left out because they repeat.
+ * MP4 lists its packets in the header, which a cut file still has if the header comes first. Matroska (as FFmpeg
+ * writes it) has the end of each stream. Matroska, FLV and ASF have the end of the whole file. That is the end of the
+ * video if the video is the only stream. AVI has a length in ticks, which also counts pictures that are left out
+ * because they repeat.
  */
 #include "stages/probe/missing_frames.h"
 

@@ -7,8 +7,8 @@
 #include "stages/decoder/decoder.h"
 #include "stages/reader/frame_index.h"
 
-/* The frames that the header of the open file counts, or for which it has time, beyond those in the index, after all packets
-   were read. 0 = none, or the header does not tell. */
+/* The number of frames that are missing in the index after all packets were read. The header of the open file counts
+   these frames, or has time for them. 0 = none, or the header does not tell. */
 uint64_t weir__missing_frames(const weir_decoder *decoder, const weir_index *index);
 
 #endif

@@ -127,7 +127,7 @@ static void skip_presentation_time(weir_bits *from, const weir_av1_sequence *seq
         weir__bits_read(from, sequence->presentation_time_bits);
 }
 
-/* Of a frame of the operating point. */
+/* Skips the removal time of a frame of the operating point. */
 static void skip_removal_time(weir_bits *from, const weir_av1_sequence *sequence)
 {
     if (sequence->has_decoder_model && weir__bits_flag(from) && sequence->has_model_of_point)
@@ -252,7 +252,7 @@ static bool is_of_point(const weir_av1_sequence *sequence, const unit_header *un
     return idc == 0 || !unit->has_layers || ((idc >> unit->temporal & 1u) && (idc >> (unit->spatial + 8) & 1u));
 }
 
-/* It is the last frame then; its tiles are in its unit, or in the next ones. */
+/* Takes a frame, which is then the last one in `look`. Its tiles are in its unit, or in the next units. */
 static bool take_frame(weir_bits *from, const weir_av1_sequence *sequence, unsigned type, weir_av1_look *look)
 {
     weir_av1_frame *frame = &look->frames[look->num_frames];

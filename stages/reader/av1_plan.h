@@ -3,9 +3,9 @@
  * are cut out of their packets. AV1 encoders keep many frames that nothing refers to later, which the container does not show.
  * Internal. One thread at a time for each plan.
  *
- * Why it is exact: a run begins with a shown keyframe, which writes all slots. A frame that is decoded finds in each slot that it
- * reads the frame that wrote it last, as that is decoded, too, and none after it wrote there. Of what is in other slots, nothing is
- * read. If a header is not understood, there is no plan, and all frames are decoded.
+ * Why it is exact: a run begins with a shown keyframe, which writes all slots. A frame that is decoded reads some
+ * slots. Each of them has the frame that wrote it last: that frame is decoded, too, and no later one wrote there.
+ * Nothing is read from the other slots. If a header is not understood, there is no plan, and all frames are decoded.
  */
 #ifndef STAGES_READER_AV1_PLAN_H
 #define STAGES_READER_AV1_PLAN_H

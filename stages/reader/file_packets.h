@@ -111,7 +111,7 @@ int weir__file_packets_decode(weir_file_packets *file, const AVPacket *packet, w
 /* The next frame is in decoder->frame. WEIR_MORE: it needs a packet. WEIR_EOF: no more. */
 int weir__file_packets_receive(weir_file_packets *file, weir_error *error);
 
-/* Of the index, the cache, and what is held. */
+/* The bytes of the index, the cache, and the packets that are held. */
 size_t weir__file_packets_bytes(const weir_file_packets *file);
 
 /* Closes the file. */

@@ -12,9 +12,9 @@
 #include <libavformat/avformat.h>
 
 /*
- * The clock of packets, in the order in which the container has them. In formats whose clock may restart (MPEG-TS and -PS,
- * where recordings are joined by appending one to the other, or the 33 bits of a time wrap around) their times are
- * continued, as the ffmpeg program does it.
+ * The clock of packets, in the order in which the container has them. In some formats (MPEG-TS and -PS) the clock may
+ * restart: where recordings are joined by appending one to the other, or where the 33 bits of a time wrap around.
+ * Times are then continued, as the ffmpeg program does it.
  */
 typedef struct weir_packet_clock {
     AVRational time_base;
@@ -67,8 +67,8 @@ typedef struct weir_frame_clock {
 
 void weir__frame_clock_begin(weir_frame_clock *clock, const AVStream *stream);
 
-/* The next frame: sets the clock's fields. ticks never decrease. A time that is missing (as of the last frames of an AVI file
-   with B-frames) or out of range is the end of the frame before. */
+/* The next frame: sets the clock's fields. ticks never decrease. A time that is missing or out of range is replaced
+   by the end of the frame before. The last frames of an AVI file with B-frames have no time, for example. */
 void weir__frame_clock_add(weir_frame_clock *clock, const AVFrame *frame);
 
 /* The same for a frame that will be decoded: its time (AV_NOPTS_VALUE = it has none) and duration (0 = unknown), in ticks. */
@@ -116,7 +116,7 @@ int64_t weir__timeline_step(const weir_timeline *timeline);
    frame rates may be 0/0. */
 void weir__timeline_end(weir_timeline *timeline, int64_t step, AVRational average_rate, AVRational real_rate);
 
-/* Of that frame, relative to the first. */
+/* The ticks of that frame, relative to the first one. */
 int64_t weir__timeline_ticks(const weir_timeline *timeline, size_t frame);
 
 bool weir__timeline_is_key(const weir_timeline *timeline, size_t frame);
@@ -129,7 +129,7 @@ void weir__timeline_reset(weir_timeline *timeline);
 /* The ticks of a frame at that rate, at least 1; 0 = the rate is unknown. */
 int64_t weir__average_ticks(AVRational rate, AVRational time_base);
 
-/* Of a trusted number of ticks; < 0 = they are out of range. */
+/* The nanoseconds of a trusted number of ticks; < 0 = they are out of range. */
 int64_t weir__ticks_ns(int64_t ticks, AVRational time_base);
 
 /* The first frame's time as the stream stores it; 0 = it stores none. */

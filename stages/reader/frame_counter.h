@@ -2,8 +2,9 @@
  * Decodes a file from its beginning and counts its frames: to give all of them, or to select by number where the packets do not
  * show which frames there are. Internal. One thread at a time.
  *
- * While it counts, it keeps the frames that the request will want if the packets show the right number of frames and about the right
- * times (kept_frames.h). If the count confirms that, the request is answered with these; otherwise the file is decoded again.
+ * While it counts, it keeps frames that the request will probably want (kept_frames.h). It chooses them as if the
+ * packets showed the right number of frames and about the right times. If the count confirms that, the request is
+ * answered with these; otherwise the file is decoded again.
  *
  * If the file stays open, the decoder stands before frame num_frames (is_running). If all targets of the next request are from
  * there on, it goes on, otherwise it starts over. The frames are not counted again.

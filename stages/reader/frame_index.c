@@ -103,7 +103,7 @@ void weir__packets_keep_lower_layers(weir_packet_entry *packets, size_t num_pack
     }
 }
 
-/* Is arithmetic with these times free of overflows? */
+/* Whether arithmetic with these times cannot overflow. */
 static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
 {
     const int64_t max = INT64_MAX / 4;
@@ -133,9 +133,9 @@ static bool overlaps_keyframe(const weir_index *index)
 }
 
 /*
- * Does the clock jump within a group of pictures, while a frame that was decoded waits to be shown? Its time is of before the
- * jump, and those of the frames that are shown before it are of behind it, as where the 32 bits of FLV's times wrap around.
- * ffmpeg's limit for a jump (dts_delta_threshold).
+ * Does the clock jump within a group of pictures, while a frame that was decoded waits to be shown? The time of that
+ * frame is from before the jump. The frames that are shown before it have times from after the jump. An example is
+ * where the 32 bits of FLV's times wrap around. The limit for a jump is that of ffmpeg (dts_delta_threshold).
  */
 static bool jumps_within_group(const weir_index *index, AVRational time_base)
 {
@@ -272,7 +272,7 @@ bool weir__index_is_packet(const weir_index *index, size_t at, const AVPacket *p
     return is_at_time && entry->size_bytes == packet->size;
 }
 
-/* Of an index with an order: times of decoding rise, or there are none. */
+/* For an index with an order: there, times of decoding rise, or there are none. */
 static bool find_dts(const weir_index *index, int64_t dts, size_t *at)
 {
     size_t low = 0;
@@ -319,7 +319,7 @@ size_t weir__index_start_of(const weir_index *index, size_t frame)
     return 0;
 }
 
-/* The duration of the last frame, where it is not told: that of the frame before. */
+/* The duration of the last frame. Where the file does not tell it, it is that of the frame before. */
 static int64_t guess_duration(const weir_index *index)
 {
     if (index->num_frames < 2)
@@ -427,7 +427,7 @@ static int compare_times(const void *a, const void *b)
     return *left < *right ? -1 : *left > *right;
 }
 
-/* Of the packets that are shown, sorted. Returns their number; 0 = some have no such time. */
+/* Lists the times of the packets that are shown, sorted. Returns their number; 0 = some have no such time. */
 static size_t list_times(const weir_index *index, bool is_pts, int64_t *times)
 {
     size_t num = 0;

@@ -58,8 +58,8 @@ bool weir__index_try(const weir_index *index, size_t at);
 /* Was a block that was tried not that of the file? */
 bool weir__index_is_doubtful(const weir_index *index);
 
-/* Of an empty index: it will have blocks, read by that function with a struct of so many zero bytes. The caller fills them, and then
-   calls weir__index_end_blocks(). WEIR_OK or WEIR_ENOMEM. */
+/* Prepares an empty index for blocks. `read` reads them, with a struct of self_bytes zero bytes. The caller fills the
+   blocks, and then calls weir__index_end_blocks(). WEIR_OK or WEIR_ENOMEM. */
 int weir__index_use_blocks(weir_index *index, weir_read_block *read, size_t self_bytes);
 
 /* The blocks' directory and `step` are set. WEIR_OK; WEIR_EDATA: it cannot be a trusted index; or another failure. */

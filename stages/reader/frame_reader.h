@@ -79,13 +79,14 @@ bool weir__frame_reader_can_select(const weir_frame_reader *reader, const weir_s
    failure with *error filled. */
 int weir__frame_reader_next(weir_frame_reader *reader, weir_error *error);
 
-/* Its picture, if another thread has made it: then the frame has no pixels. NULL = it is to be made. */
+/* The picture of the frame, if another thread has made it. Then the frame has no pixels. NULL = the picture is still
+   to be made. */
 const weir_group_picture *weir__frame_reader_picture(const weir_frame_reader *reader);
 
-/* Its timestamp; AV_NOPTS_VALUE = none. */
+/* The timestamp of the frame; AV_NOPTS_VALUE = none. */
 int64_t weir__frame_reader_pts(const weir_frame_reader *reader);
 
-/* Its time on the clock, from the first frame. */
+/* The time of the frame on the clock, from the first frame. */
 int64_t weir__frame_reader_ns(const weir_frame_reader *reader);
 
 /* Is copy number `copy` of it (below num_repeats) in the result only because the video has too few frames? */

@@ -449,7 +449,7 @@ static double seconds(int64_t time_ns)
     return (double)time_ns / NS_PER_SECOND;
 }
 
-/* The frame whose time is nearest; of two the earlier one. */
+/* The frame whose time is nearest; if two are equally near, the earlier one. */
 static size_t nearest_frame(const weir_timeline *timeline, int64_t time_ns)
 {
     size_t after = weir__timeline_up_to(timeline, time_ns);

@@ -38,7 +38,7 @@ unsigned weir__frame_targets_take(weir_frame_targets *targets);
 /* From here on, all are to be decoded. */
 void weir__frame_targets_drop_kept(weir_frame_targets *targets);
 
-/* Makes them empty; but what is missing stays counted. */
+/* Removes all targets. Missing frames stay counted. */
 void weir__frame_targets_forget(weir_frame_targets *targets);
 
 /*

@@ -1,9 +1,11 @@
 /*
- * Where a stream may be cut into groups that are decoded apart: what is decoded from a cut on is, byte by byte and in the same order,
- * what one decoder gives that has decoded everything before it. Internal. Pure: no file; one thread at a time for each.
+ * Where a stream may be cut into groups that are decoded apart. Decoding from a cut on gives the same frames, byte by
+ * byte and in the same order, as one decoder that has decoded everything before. Internal. Pure: no file; one thread
+ * at a time for each.
  *
- * A cut is before a packet that is closed (bitstream.h), is shown after all packets before it, and brings the parameter sets along
- * if the stream had any so far. There is no cut after a packet that changes the decoder's settings by side data.
+ * A cut is before a packet that is closed (bitstream.h) and is shown after all packets before it. If the stream had
+ * parameter sets so far, the packet also brings them along. There is no cut after a packet that changes the decoder's
+ * settings by side data.
  */
 #ifndef STAGES_READER_GROUP_CUT_H
 #define STAGES_READER_GROUP_CUT_H

@@ -5,9 +5,9 @@
  * Invariants:
  * - The groups are in the order of the file. Only the first one's pictures are taken, and only the last one gets packets.
  * - Groups are taken in their order, so the first one has a thread as soon as there is any.
- * - The thread of the first group waits for nothing but its packets, which the caller reads whenever it waits; and for room only while
- *   a picture of that group is there to be taken, or the caller has one, which it gives back before it waits. So caller and threads
- *   never wait for each other.
+ * - The thread of the first group waits for its packets, which the caller reads whenever the caller waits. It waits
+ *   for room only while a picture of that group can be taken, or the caller has one. The caller gives that picture
+ *   back before it waits. The thread waits for nothing else. So caller and threads never wait for each other.
  * - waiting_bytes <= max_bytes, except for one picture: what one thread decodes at once.
  * - A thread does not change anything of the file, the decoder or the stream: it reads the stream's rotation, and its frames go to the
  *   decoder's account of memory, which is atomic.

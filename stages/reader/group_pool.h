@@ -3,8 +3,8 @@
  * own, and makes the pictures of the request of its frames. The caller's thread reads the packets, and takes the pictures in order.
  * Internal. One thread at a time for each pool.
  *
- * What it gives is what one thread gives, byte by byte. Whatever makes that uncertain (damage, a failure, a delay of the decoder that
- * is another one at the start of a group) makes the pool doubtful: then the caller frees it, and decodes with one thread.
+ * What it gives is what one thread gives, byte by byte. Damage, a failure, or another delay of the decoder at the
+ * start of a group makes that uncertain. Then the pool is doubtful: the caller frees it, and decodes with one thread.
  */
 #ifndef STAGES_READER_GROUP_POOL_H
 #define STAGES_READER_GROUP_POOL_H
@@ -48,7 +48,7 @@ int weir__group_pool_open(weir_group_pool **pool, weir_file_packets *file, const
    more. WEIR_MORE: the pool is doubtful. Or a failure with *error filled. */
 int weir__group_pool_next(weir_group_pool *pool, weir_error *error);
 
-/* That of the last frame, until the next one is asked for; NULL pool: NULL. */
+/* The picture of the last frame, valid until the next one is asked for. NULL pool: NULL. */
 const weir_group_picture *weir__group_pool_picture(const weir_group_pool *pool);
 
 /* The most bytes of pictures that have waited, and their limit: a quarter of max_decoder_bytes, which one picture may exceed. */

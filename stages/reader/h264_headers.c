@@ -326,7 +326,8 @@ static void skip_weights(weir_bits *from, const slice *of)
     }
 }
 
-/* dec_ref_pic_marking() of a picture that is no IDR. Does it clear the memory of references, which begins the order anew? */
+/* Reads dec_ref_pic_marking() of a picture that is not an IDR picture. True = it clears the memory of references, so
+   the order begins anew. */
 static bool clears_memory(weir_bits *from)
 {
     enum { END = 0, REPLACE = 3, CLEAR = 5, LAST = 6 };
@@ -444,7 +445,8 @@ const char *weir__h264_read_packet(weir_h264_headers *headers, const AVCodecPara
     return why || has_slice ? why : "a packet has no picture";
 }
 
-/* Of MP4: a byte with their number, then each behind its length of two bytes. False: there are not so many. */
+/* The next parameter set of an MP4 header: a byte with the number of sets, then each set behind its length of two
+   bytes. False: there is no further set. */
 static bool next_set(const uint8_t **at, const uint8_t *end, unit *set)
 {
     if (end - *at < 2)

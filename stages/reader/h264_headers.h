@@ -30,7 +30,7 @@ typedef struct weir_h264_sequence {
     int32_t cycle[WEIR_H264_MAX_CYCLE];
     bool has_frames_only;
     bool has_delay; /* it tells max_num_reorder_frames: */
-    uint32_t delay; /* … so many frames are decoded before one, and shown after it */
+    uint32_t delay; /* … the number of frames that are decoded before a frame and shown after it */
 } weir_h264_sequence;
 
 /* A picture parameter set. */
@@ -63,9 +63,12 @@ typedef struct weir_h264_picture {
 const char *weir__h264_read_extradata(weir_h264_headers *headers, const AVCodecParameters *codec);
 
 /*
- * Reads the next packet in decode order. NULL: it is one frame, with all its fields. Or why the headers cannot be followed: they
- * are damaged or have something rare, which is a second sequence parameter set, a picture set that changes, fields, data partitions,
- * redundant slices, slice groups, further layers or views, several pictures in a packet, or a memory that is cleared (MMCO 5).
+ * Reads the next packet in decode order. NULL: it is one frame, with all its fields. Otherwise it is the reason why
+ * the headers cannot be followed: they are damaged or have something rare. Rare are:
+ * - a second sequence parameter set, or a picture set that changes;
+ * - fields, data partitions, redundant slices or slice groups;
+ * - further layers or views, or several pictures in a packet;
+ * - a memory that is cleared (MMCO 5).
  */
 const char *weir__h264_read_packet(weir_h264_headers *headers, const AVCodecParameters *codec, const AVPacket *packet,
                                    weir_h264_picture *picture);

@@ -51,7 +51,7 @@ void weir__h264_order_free(weir_h264_order *order)
 
 /* ---- picture order counts --------------------------------------------------------------------------------------- */
 
-/* Of type 0. Returns that of the top field; *bottom is the other one. */
+/* The counts for pic_order_cnt_type 0. Returns the count of the top field; *bottom is that of the bottom field. */
 static int64_t count_by_bits(weir_h264_order *order, const weir_h264_picture *picture, int64_t *bottom)
 {
     int64_t range = INT64_C(1) << order->headers.sequence.order_bits;
@@ -68,7 +68,7 @@ static int64_t count_by_bits(weir_h264_order *order, const weir_h264_picture *pi
     return high + low;
 }
 
-/* Of type 1. `number` is that of the frame, without the range. */
+/* The counts for pic_order_cnt_type 1. `number` is the number of the frame, without the range. */
 static int64_t count_by_cycle(const weir_h264_sequence *sequence, const weir_h264_picture *picture, int64_t number,
                               int64_t *bottom)
 {
@@ -166,7 +166,7 @@ enum { MAX_WAITING = 16 };
 /* The pictures that FFmpeg's decoder holds back (h264_select_output_frame()). */
 typedef struct buffer {
     const counted_picture *pictures;
-    int64_t delay;                /* so many wait: has_b_frames */
+    int64_t delay;                /* the number of pictures that wait: has_b_frames */
     bool is_delay_told;           /* by the stream; otherwise it grows where pictures turn out to be later */
     int64_t highest[MAX_WAITING]; /* counts of the sequence so far, the lowest first */
     int64_t next;                 /* a picture with a lower count comes too late */

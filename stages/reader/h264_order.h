@@ -2,18 +2,19 @@
  * The order of presentation of H.264 pictures, where the container does not store it (AVI, bare streams): from the picture order
  * counts of their headers, without decoding. Internal. One thread at a time for each.
  *
- * What is promised: the frames that FFmpeg's decoder returns when it decodes all packets, in its order, with the times that the clock
- * of frames (frame_clock.h) then gives them. It returns a frame when more frames wait than the stream's delay, so a frame has the
- * time of decoding of a later packet, or, of the last ones, none.
+ * What is promised: the frames that FFmpeg's decoder returns when it decodes all packets, in its order. Their times
+ * are those that the clock of frames (frame_clock.h) then gives them. The decoder returns a frame when more frames
+ * wait than the stream's delay. So a frame has the time of decoding of a later packet. The last frames have none.
  *
- * Where that is known: the decoder's buffer is followed picture by picture (its delay, which of the waiting pictures is shown next,
- * when it finds that the delay is too short). The order is trusted if each packet is a frame, each frame comes out, those of a
- * sequence (from an IDR picture to the next one) come before those of the next sequence, and within it in the order of their
- * counts, which differ. Then a decoder that begins at a keyframe, and has no other pictures, returns the same frames in the same
+ * Where that is known: the decoder's buffer is followed picture by picture. This includes its delay, which of the
+ * waiting pictures is shown next, and when the decoder finds that the delay is too short. The order is trusted if
+ * each packet is a frame, and each frame comes out. The frames of a sequence (from an IDR picture to the next one)
+ * must come before those of the next sequence. Within a sequence they must come in the order of their counts, which
+ * differ. Then a decoder that begins at a keyframe, and has no other pictures, returns the same frames in the same
  * order. It is not trusted, and the frames are counted by decoding, if
- * - the headers cannot be followed (h264_headers.h), as of pictures that are fields, or of damage;
- * - frames are missing: a frame number is skipped, or the first picture is no IDR picture, so that what comes out first depends on
- *   more than the headers;
+ * - the headers cannot be followed (h264_headers.h), because of pictures that are fields or of damage, for example;
+ * - frames are missing: a frame number is skipped, or the first picture is not an IDR picture. Then what comes out
+ *   first depends on more than the headers;
  * - the decoder would drop frames, or return them in another order, as where the delay in the stream is too short, or missing;
  * - packets have no time of decoding but others have one, or these do not rise: they are how packets are found again.
  */
@@ -29,7 +30,7 @@
 
 typedef struct weir_h264_order weir_h264_order;
 
-/* Of the stream's packets, from the first one on. NULL = out of memory. */
+/* The order of the stream's packets, from the first one on. NULL = out of memory. */
 weir_h264_order *weir__h264_order_new(const AVStream *stream);
 
 /* The next packet in decode order. WEIR_OK or WEIR_ENOMEM. */

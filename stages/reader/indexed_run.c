@@ -18,7 +18,7 @@ static size_t packet_of(const weir_indexed_run *run, size_t target)
 
 /*
  * After a start that is not an IDR picture FFmpeg's H.264 decoder considers frames corrupt until a complete one was
- * output, and if it is drained before, it outputs none. The index knows that they are complete, so they are
+ * output. If it is drained before, it outputs none. The index knows that these frames are complete, so they are
  * requested.
  */
 static void show_unsure(AVCodecContext *codec)
@@ -213,7 +213,7 @@ static bool can_skip(const weir_indexed_run *run, size_t at)
     return is_spare(run, at) && (!may_go_on || entry_of(run, at)->pts < pts_of(run, run->targets->num - 1));
 }
 
-/* May the run get packets after those that it needs? No decoder holds back so many frames. */
+/* May the run get packets after those that it needs? No decoder holds back that many frames. */
 static bool may_go_beyond(const weir_indexed_run *run)
 {
     enum { MAX_BEYOND = 64 };
@@ -285,7 +285,8 @@ static int feed_run(weir_indexed_run *run, weir_error *error)
     return rc;
 }
 
-/* That frame has come out. After the run's last target, which is missing then, or comes too late, none should. */
+/* Notes that the frame has come out. No frame should come out after the run's last target: that target is then
+   missing, or comes too late. */
 static void note_frame(weir_indexed_run *run, size_t frame)
 {
     run->front = FFMAX(run->front, (uint64_t)frame + 1);

@@ -14,18 +14,18 @@
  * target that is not kept. If these give way while a run decodes, or the last resort begins, they are targets as all others, and the
  * next run begins anew.
  *
- * Of AV1, frames that the run's targets do not need are cut out of its packets (av1_plan.h), which are all read before the first is
- * sent, if there is room for them. Then the decoder cannot go on after the run, as its slots lack frames. So where the file stays
- * open, plans of one start together decode at most as many frames as its run has; then one run decodes them all, and the next
- * requests may go on.
+ * AV1 frames that the run's targets do not need are cut out of its packets (av1_plan.h). For that, all packets are
+ * read before the first is sent, if there is room for them. Then the decoder cannot go on after the run, as its slots
+ * lack frames. So where the file stays open, plans of one start together decode at most as many frames as its run
+ * has; then one run decodes them all, and the next requests may go on.
  *
  * If the file stays open, the last run of a request does not end with its last target. The decoder is not drained; it gets the
  * packets that follow, until that target comes out.
  * - Invariants: packets `start` to `packet` - 1 have been sent, except disposable ones, none of which is shown after skipped_pts;
  *   frames from `front` on have not come out. Disposable packets that are shown after the request's last target are not skipped.
- * - The next run goes on where this one stands if its first target is not before `front`, is shown after skipped_pts, and no clean
- *   start between saves anything. All others begin anew at a clean start, also after a drained decoder, except at the end of the
- *   file: what it holds comes out then.
+ * - The next run goes on where this one stands under three conditions. Its first target is not before `front`, it is
+ *   shown after skipped_pts, and no clean start between saves anything. All others begin anew at a clean start, also
+ *   after a drained decoder, except at the end of the file: what it holds comes out then.
  * - Packets that a request does not need (is_beyond) must not change its result: if there is damage after the first of them, the
  *   run begins anew; then, and if frames come in another order than the index says, it is drained at its end, and all further
  *   ones, too (must_drain).
@@ -71,7 +71,8 @@ typedef struct weir_indexed_run {
     int needed_averror;
 } weir_indexed_run;
 
-/* Frees what is kept, as the decoder needs the memory; it calls that while a run decodes. */
+/* Frees the kept frames, because the decoder needs the memory. The decoder calls this function while a run
+   decodes. */
 void weir__indexed_run_give_up(void *run);
 
 /* Frees what it has. */

@@ -24,7 +24,7 @@ typedef struct list_facts {
     size_t num_blocks;
 } list_facts;
 
-/* Does a block begin with the packet, after so many bytes? */
+/* Does a block begin with the packet, if the block before it has block_bytes bytes so far? */
 static bool begins_block(const weir_listed_packets *listed, size_t at, int64_t block_bytes)
 {
     return at == 0 || ((entry_of(listed, at)->flags & AVINDEX_KEYFRAME) && block_bytes >= listed->far_bytes);

@@ -4,8 +4,9 @@
  * read. The order of presentation, and where decoding can begin, come from the packets of these groups. Internal. One thread at a
  * time.
  *
- * The list is believed if nothing contradicts it: it has as many packets as the header counts, the file is as long as it says,
- * decode times rise, and each packet that is read is the one listed. Otherwise all packets are to be read.
+ * The list is believed if nothing contradicts it. It has as many packets as the header counts, and the file is as
+ * long as the list says. Decode times rise, and each packet that is read is the one listed. Otherwise all packets are
+ * to be read.
  */
 #ifndef STAGES_READER_LISTED_PACKETS_H
 #define STAGES_READER_LISTED_PACKETS_H
@@ -26,7 +27,7 @@ typedef struct weir_kept_block {
 typedef struct weir_listed_packets {
     /* immutable after init */
     size_t max_cached_bytes;
-    int64_t far_bytes; /* no seek saves less, and a block has at least so many */
+    int64_t far_bytes; /* a seek pays if it skips at least this much; a block has at least as many bytes */
 
     /* of the open file */
     weir_decoder *decoder;

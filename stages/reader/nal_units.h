@@ -27,11 +27,11 @@ weir_unit_walk weir__unit_walk_of(const AVCodecParameters *codec, const AVPacket
 /* With start codes, *size_bytes is an upper bound: headers need no more. False: there is none. */
 bool weir__unit_walk_next(weir_unit_walk *walk, const uint8_t **unit, size_t *size_bytes);
 
-/* Its size without what is after it, and without the zeros at its end. */
+/* The size of the unit without what is after it, and without the zeros at its end. */
 size_t weir__unit_trim(const weir_unit_walk *walk, const uint8_t *unit, size_t size_bytes);
 
-/* Copies the payload of a unit of H.264 after its first byte, without the emulation prevention bytes (the 03 of 00 00 03), up to
-   max_bytes. Returns the number of bytes. */
+/* Copies the payload of a unit of H.264 after its first byte, up to max_bytes. Leaves out the emulation prevention
+   bytes (the 03 of 00 00 03). Returns the number of bytes. */
 size_t weir__unit_unescape(const uint8_t *unit, size_t size_bytes, uint8_t *to, size_t max_bytes);
 
 /* Has this SEI unit of H.264 a recovery point? Then *first_byte is the first one of the message. Of start codes, the size is

@@ -219,7 +219,7 @@ static size_t count_before(const weir_packet_block *block, int64_t pts)
 
 bool weir__packet_blocks_find(weir_packet_blocks *blocks, int64_t pts, size_t *frame)
 {
-    enum { MAX_BACK = 4 }; /* no decoder holds frames of so many blocks */
+    enum { MAX_BACK = 4 }; /* no decoder holds frames of more blocks */
     size_t last = last_block(blocks, BY_TIME, pts);
     if (blocks->is_exact && !weir__packet_blocks_load(blocks, last))
         return false;

@@ -3,10 +3,10 @@
  * in a file of a minute and of ten hours. A directory says how many packets and frames are before each block. Internal. One
  * thread at a time.
  *
- * - A block begins with a clean packet, and its frames are shown after those of the blocks before it, so that frames have
- *   numbers, and packets starts, without the other blocks.
- * - Asking never fails: if a block cannot be loaded, `rc` and `error` are set, and all answers that need it are harmless ones,
- *   which the caller must not use. It looks at `rc` where it ends a step.
+ * - A block begins with a clean packet, and its frames are shown after those of the blocks before it. So the numbers
+ *   of frames and the starts of packets are known without the other blocks.
+ * - Asking never fails. If a block cannot be loaded, `rc` and `error` are set. All answers that need the block are
+ *   then harmless ones, which the caller must not use. The caller looks at `rc` where it ends a step.
  * - What is loaded stays until the reset; its flags may be changed.
  */
 #ifndef STAGES_READER_PACKET_BLOCKS_H
@@ -66,7 +66,7 @@ bool weir__packet_blocks_load(weir_packet_blocks *blocks, size_t block);
 /* The same, but WEIR_EDATA is only noted: is_doubtful. */
 bool weir__packet_blocks_try(weir_packet_blocks *blocks, size_t block);
 
-/* That packet; never NULL. */
+/* The packet with that number; never NULL. */
 weir_packet_entry *weir__packet_blocks_packet(weir_packet_blocks *blocks, size_t packet);
 
 /* The packet of that frame. */

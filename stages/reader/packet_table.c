@@ -165,7 +165,7 @@ static uint8_t *pack_packet(uint8_t *to, const weir_packet_entry *packet, int64_
     return put_signed(to, packet->size_bytes);
 }
 
-/* Of the packets from each on: the first pts of a frame. The last one has no frame after it. */
+/* For each packet: the first pts of a frame among the packets from it on. The last one has no frame after it. */
 static int64_t *list_later(const weir_index *index)
 {
     int64_t *later = calloc(index->num_packets + 1, sizeof *later);
@@ -337,7 +337,7 @@ static bool open_block(input *in, weir_packet_block *block, int64_t unit, int64_
     return true;
 }
 
-/* All numbers up to the directory's end. WEIR_OK, WEIR_EDATA or WEIR_ENOMEM. */
+/* Reads all numbers up to the end of the directory. WEIR_OK, WEIR_EDATA or WEIR_ENOMEM. */
 static int open_directory(input *in, const uint8_t *table, weir_packet_blocks *blocks, int64_t unit,
                           uint64_t num_blocks)
 {

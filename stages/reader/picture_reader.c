@@ -255,8 +255,8 @@ static uint64_t count_expected(const weir_picture_reader *reader)
     return count && count < counted ? count : counted;
 }
 
-/* Of the frames so far or, at the end, of all. A header also counts hidden frames: it is used only if there is
-   damage. */
+/* The number of missing frames among the frames so far or, at the end, among all. A header also counts hidden frames:
+   it is used only if there is damage. */
 static uint64_t count_missing(const weir_picture_reader *reader, bool is_end)
 {
     bool is_damaged = reader->decoder.has_cut_packet || reader->decoder.num_errors + reader->num_corrupt +

@@ -6,7 +6,7 @@
 
 #include "stages/decoder/decoder.h"
 
-/* Of an open file. */
+/* The properties of an open file. */
 weir_video_info weir__video_info_of(const weir_decoder *decoder);
 
 #endif

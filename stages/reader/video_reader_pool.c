@@ -5,9 +5,9 @@
  * The mutex guards the lists and the figures. It is not held while a file is opened, looked at, or closed: whoever does that
  * has taken the reader out of both lists, or put it into `used`, so that it has one user. num_used also counts those being opened.
  *
- * A kept reader answers from what it has read, so the file must be the same when it is opened, when it is given back, and when it
- * is taken. `opened` says which one was opened; look() opens the path again, because a stat() of a network file system may hang and
- * show an old state, whereas an opening can be interrupted.
+ * A kept reader answers from what it has read. So the file must be the same when the reader is opened, when it is
+ * given back, and when it is taken. `opened` says which file was opened. look() opens the path again and does not use
+ * stat(). A stat() of a network file system may hang and show an old state, whereas an opening can be interrupted.
  */
 #include <weir/video_reader_pool.h>
 

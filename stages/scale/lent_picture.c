@@ -1,7 +1,8 @@
 /*
  * What lies behind a row counts, too: where swscale halves the chroma of RGB, it reads one pixel more than an odd width
- * has. So a copy has the same bytes there as far as the buffer goes, and 0 behind it, as in the buffers of FFmpeg's
- * decoders and filters. Then the result is ffmpeg's, and does not depend on what was in the memory before.
+ * has. So a copy has the same bytes there as far as the buffer goes, and 0 behind the buffer. That is what the
+ * buffers of FFmpeg's decoders and filters have. Then the result is ffmpeg's, and does not depend on what was in the
+ * memory before.
  */
 #include "stages/scale/lent_picture.h"
 

@@ -241,8 +241,9 @@ static void pad_picture(const weir_scaler *scaler, uint8_t *out)
 
 /* ---- choice ------------------------------------------------------------------------------------------------ */
 
-/* The default: ours, which is faster and more accurate than swscale on CPUs with kernels of their own, and swscale where
-   nothing is scaled, as it has special loops for that. */
+/* The default is our scaler on CPUs for which it has kernels: there it is faster and more accurate than swscale.
+   On other CPUs the default is swscale. It is also the default where nothing is scaled, as it has special loops for
+   that. */
 static bool is_fast_by_default(const weir_scaling *scaling)
 {
     bool is_scaled = scaling->width != scaling->source_width || scaling->height != scaling->source_height;

@@ -20,7 +20,7 @@
 #include "common/sibling.h"
 #include "stages/scale/lent_picture.h"
 
-/* The caller must provide this many bytes after a picture: swscale writes whole vectors. */
+/* The caller must provide this many bytes after a picture, because swscale writes whole vectors. */
 enum { WEIR_SCALER_SLACK_BYTES = 64 };
 
 /* The position of the scaled picture in the result: at x, y; both are negative if it is larger (crop). */
@@ -111,7 +111,7 @@ typedef struct weir_scaled {
     bool is_full_range;
 } weir_scaled;
 
-/* Of the last picture. */
+/* How the last picture was scaled. */
 weir_scaled weir__scaler_last(const weir_scaler *scaler);
 
 /* Frees what the scaler holds. It can be used again. */

@@ -90,8 +90,8 @@ static int next_accepted(weir_walk *walk, const weir_directory_config *directory
     return rc;
 }
 
-/* The end of a listing in which num_matched files match. WEIR_OK, or the failure: what is found is not what was meant. A
-   share of them (`accept`) may be empty. */
+/* The end of a listing in which num_matched files match. WEIR_OK, or the failure if no file matches what the user
+   meant. The share of the matching files that `accept` takes may be empty. */
 static int check_end(const weir_directory_config *directory, uint64_t num_matched, const weir_unread_folder *unread,
                      const weir_walk_listener *listener, weir_error *error)
 {

@@ -70,10 +70,10 @@ static inline int weir_write_npy(const weir_item *item, const char *path, weir_e
  * shapes: `safetensors.torch.load_file("batch.safetensors")`. The file gets its name when it is complete; an existing
  * .safetensors file is replaced, one of another kind is not (see weir/output.h).
  *
- * Of a weir_collated the tensors "frames" (the batch's data), "labels" and "ids" (I64, [B]), "sizes" (I32, [B, 3]) and
- * "mask" (U8, [B, N]), "valid" (U8, [B]), and the metadata "epoch" and "names" (a JSON array as a string). Of a weir_frames
- * "frames", in the frames' shape, "pts" and "times_ns" (I64, [N]) and "mask" (U8, [N]). With an axis of K clips, N becomes K, N.
- * Any thread.
+ * A weir_collated is written as the tensors "frames" (the batch's data), "labels" and "ids" (I64, [B]), "sizes" (I32,
+ * [B, 3]), "mask" (U8, [B, N]) and "valid" (U8, [B]). Its metadata are "epoch" and "names" (a JSON array as a
+ * string). A weir_frames is written as the tensors "frames", in the frames' shape, "pts" and "times_ns" (I64, [N])
+ * and "mask" (U8, [N]). With an axis of K clips, N becomes K, N. Any thread.
  * WEIR_OK, or the failure with *error (may be NULL) filled and no file: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL
  * (NULL, another type of item, or the path is another file), WEIR_EUNSUPPORTED (in memory of a device), WEIR_EACCESS, WEIR_EIO,
  * WEIR_ENOMEM.
@@ -100,10 +100,10 @@ typedef enum weir_part {
 } weir_part;
 
 /*
- * Makes a tensor of a part of an item, without a copy, for PyTorch, NumPy 2.1, JAX, CuPy and all other libraries that read
- * DLPack 1.0. The tensor has the shape of the part ([N, height, width, 3] of uint8 by default), row-major and contiguous. The
- * data is on the device that the item's `memory` says; other parts are on the CPU. In Python, put the tensor into a capsule named
- * "dltensor_versioned".
+ * Makes a tensor of a part of an item, without a copy. PyTorch, NumPy 2.1, JAX, CuPy and all other libraries that
+ * read DLPack 1.0 can use it. The tensor has the shape of the part ([N, height, width, 3] of uint8 by default),
+ * row-major and contiguous. The data is on the device that the item's `memory` says; other parts are on the CPU. In
+ * Python, put the tensor into a capsule named "dltensor_versioned".
  *
  * The item does not change, and it can have any number of tensors, also several of the same part. They share its memory. The
  * memory is freed when the item and all its tensors have been freed: the item by weir_item_release() or weir_frames_free()
@@ -111,9 +111,9 @@ typedef enum weir_part {
  * be written to; all that share the memory see the changes. Tensors of an item whose data others also have (a replay of
  * weir_cache) are read-only.
  *
- * wanted: the device that the tensor names (NULL = that of the memory); in Python, this is dl_device. Nothing is copied, so it
- * may only be the device of the memory, or the host ({ WEIR_MEMORY_HOST, 0 }) for memory that the CPU may read and write.
- * PyTorch and JAX accept pinned memory only as host memory.
+ * wanted: the device that the tensor names (NULL = that of the memory); in Python, this is dl_device. Nothing is
+ * copied, so only two devices are possible: the device of the memory, or the host ({ WEIR_MEMORY_HOST, 0 }) for
+ * memory that the CPU may read and write. PyTorch and JAX accept pinned memory only as host memory.
  *
  * Any thread, one at a time for each item. WEIR_OK. Otherwise the item is unchanged, *tensor is NULL and *error (may be NULL) is
  * filled: WEIR_EINVAL (NULL, another type of item, or an item without this part), WEIR_EUNSUPPORTED (the values are not in that

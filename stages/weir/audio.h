@@ -1,6 +1,6 @@
 /*
- * The audio decode stage: the input is a path, the output is the samples of the file's best audio stream, as one
- * contiguous array of float, with the requested sample rate and channels.
+ * The audio decode stage: the input is a path, the output is the samples of the file's best audio stream. The samples
+ * are one contiguous array of float, with the requested sample rate and channels.
  *
  * In: an item whose data is a path or a URL (a char *), a weir_entry *, or the file itself (a weir_bytes *). Out: an
  * item whose data is a weir_audio * (freed with weir_audio_free()) and whose size_bytes is all the memory it takes.

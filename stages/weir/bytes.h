@@ -127,9 +127,10 @@ typedef struct weir_entry {
 
     bool stands_in; /* in the place of an item that failed, which is to be masked (WEIR_FAILED_MASK) */
 
-    /* The clip is this part of the file. weir_video_decode samples it as if it were a file; where that is not possible (sound,
-       images, explicit indices or times, a window of the sampling in frames for a part in time and the other way round) the item
-       fails with WEIR_EUNSUPPORTED. */
+    /* The clip is this part of the file. weir_video_decode samples it as if it were a file. Where that is not
+       possible the item fails with WEIR_EUNSUPPORTED. It is not possible for sound, images, and explicit indices or
+       times. It is also not possible if the window of the sampling is in frames and the part is in time, or the other
+       way round. */
     weir_clip_part part;
 
     /* The version of the file at a URL, as its server reported it (weir_probe_result.validator): weir_probe does not read
@@ -151,7 +152,7 @@ typedef struct weir_entry {
 /* All-zero, except class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
 WEIR_API weir_entry *weir_entry_new(void);
 
-/* Its memory in bytes. NULL is 0. Any thread. */
+/* The memory of an entry in bytes; 0 for NULL. Any thread. */
 static inline size_t weir_entry_memory(const weir_entry *entry)
 {
     if (!entry)

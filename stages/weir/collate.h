@@ -6,15 +6,17 @@
  * (freed with weir_collated_free()), with the label and number of its last item. No batch crosses the end of an
  * epoch. With a concurrency above 1 each slot collects separate batches.
  *
- * Clips of different length or size are padded with black (0 before normalising) at their end, right and bottom, up
- * to the largest in the batch; mask and sizes describe the part without padding. A crop makes sizes equal.
+ * Clips of different length or size are padded up to the largest in the batch. The padding is black (0 before
+ * normalising), at the end of the clip, right and bottom. mask and sizes describe the part without padding. A crop
+ * makes sizes equal.
  *
  * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
  * id, not on the rank, the batch or the number of threads.
  *
  * A batch fails as a whole with WEIR_EINVAL if a column of the user's has texts in one item and numbers in another.
- * A task fails, and its item is dropped, with WEIR_EUNSUPPORTED (YUV, or values in memory of a device), WEIR_EINVAL (another
- * kind of pixels or number of clips (weir_frames.num_clips) than the batch has, or frames smaller than the crop) or WEIR_ENOMEM.
+ * A task that fails drops its item. WEIR_EUNSUPPORTED: the item is YUV, or its values are in memory of a device.
+ * WEIR_EINVAL: it has another kind of pixels or another number of clips (weir_frames.num_clips) than the batch, or
+ * its frames are smaller than the crop. The third failure is WEIR_ENOMEM.
  */
 #ifndef WEIR_COLLATE_H
 #define WEIR_COLLATE_H

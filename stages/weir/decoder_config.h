@@ -53,14 +53,16 @@ typedef struct weir_decoder_config {
     uint8_t lowres;
     /* Threads that decode one video (0 = 1: the calling thread only), for long videos that come one at a time. Where there are many
        videos, slots use the CPUs with less work. The frames are the same.
-       All frames of a file that can be read again: each thread decodes and scales whole groups of pictures, from one closed keyframe to
-       the next, if there are four groups for each thread, or their number is unknown. Pictures that wait for their turn take at most a
-       quarter of max_decoder_bytes; if the groups are too long for that, or a filter is set, the threads are FFmpeg's, as for selected
-       frames, and scaling stays on the calling thread. Codecs that FFmpeg cannot divide then use one thread; so does everything after
-       the first sign of damage, and what starts at a keyframe before which later frames are shown.
-       The threads end with the file. Their CPU time is in that of the process, but not in that of the task; decode_ns is then the time
-       for which the task waited, and scale_ns has only what the calling thread scales or copies. The frames that they hold count as
-       max_decoder_bytes says; if these are too many, one thread decodes. Not for sound; without effect on images. */
+       All frames of a file that can be read again: each thread decodes and scales whole groups of pictures, from one
+       closed keyframe to the next. This needs four groups for each thread, or an unknown number of groups. Pictures
+       that wait for their turn take at most a quarter of max_decoder_bytes. If the groups are too long for that, or a
+       filter is set, the threads are FFmpeg's, as for selected frames. Scaling then stays on the calling thread.
+       Codecs that FFmpeg cannot divide then use one thread. So does everything after the first sign of damage, and
+       what starts at a keyframe before which later frames are shown.
+       The threads end with the file. Their CPU time is in that of the process, but not in that of the task; decode_ns
+       is then the time for which the task waited, and scale_ns has only what the calling thread scales or copies. The
+       frames that they hold count as max_decoder_bytes says; if these are too many, one thread decodes. Not for sound;
+       without effect on images. */
     uint8_t threads;
 } weir_decoder_config;
 

@@ -41,8 +41,8 @@ extern "C" {
 
 /*
  * Does the last part of the path match? The pattern is one of the above, or as in fnmatch(3), for example "*.mp4"
- * (upper and lower case differ) or, with the GNU C library, "*.@(mkv|webm)"; NULL matches every name. A leading dot is
- * not special. Any thread. path NULL: false.
+ * (upper and lower case differ). With the GNU C library it may also be like "*.@(mkv|webm)". NULL matches every name.
+ * A leading dot is not special. Any thread. path NULL: false.
  */
 WEIR_API bool weir_file_name_matches(const char *path, const char *pattern);
 
@@ -99,8 +99,8 @@ static inline void weir_source_list(weir_builder *builder, const weir_list_confi
  *
  * The listing streams: folders are read in chunks, and the first path is delivered before the rest is listed. A
  * folder's files come before those of its subfolders (not with `sorted`). One folder is open at a time, however deep the
- * tree. Memory holds the names of the subfolders at each level (with `sorted`, of all its entries), and up to 100 bytes
- * for each folder so far. A stop is checked at each entry, even if nothing matches.
+ * tree. Memory holds the names of the subfolders at each level (with `sorted`, the names of all entries). It also
+ * holds up to 100 bytes for each folder so far. A stop is checked at each entry, even if nothing matches.
  *
  * Links to files and folders are followed. Each folder (device and inode) is listed once, under the first name that
  * leads to it, so link loops end. Only `sorted` makes that name the same on every machine.
@@ -141,9 +141,9 @@ typedef struct weir_directory_config {
 } weir_directory_config;
 
 /*
- * The source. A listing in which no file matches fails it, and so the pipeline, with the error of weir_directory_count();
- * not with `may_be_empty`, nor if files match, but `accept` takes none of them, and not because the files that match are
- * done in a run that is resumed.
+ * The source. If no file of the listing matches, the source fails, and so does the pipeline, with the error of
+ * weir_directory_count(). It does not fail with `may_be_empty`. It also does not fail if files match but `accept`
+ * takes none of them. It does not fail either if the files that match are done already in a run that is resumed.
  * weir_source_directory() refuses, and weir_builder_build() reports, a root that is missing or not a folder
  * (WEIR_ENOTFOUND), not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
  */

@@ -3,9 +3,10 @@
  * and all other formats that FFmpeg supports; of an animation, the first picture.
  *
  * In: an item whose data is a path or a URL (a char *), a weir_entry *, or the file itself (a weir_bytes *). Out: an
- * item whose data is a weir_frames * with one frame (freed with weir_frames_free()), made as the video stage makes
- * its frames, and whose size_bytes is all the memory it takes. The alpha channel is dropped. Failures are those of
- * weir_video_decode; a damaged picture that can still be decoded counts in num_errors or num_corrupt_frames.
+ * item whose data is a weir_frames * with one frame (freed with weir_frames_free()). The frame is made as the video
+ * stage makes its frames. The item's size_bytes is all the memory it takes. The alpha channel is dropped. Failures
+ * are those of weir_video_decode; a damaged picture that can still be decoded counts in num_errors or
+ * num_corrupt_frames.
  *
  * The format is detected from the bytes, not from the name.
  */

@@ -46,7 +46,7 @@ typedef struct weir_probe_config {
     size_t decoder_size;
 } weir_probe_config;
 
-/* It has one owner at a time. weir_probe_result_free() frees it and all it holds. */
+/* A result has one owner at a time. weir_probe_result_free() frees it and all it holds. */
 typedef struct weir_probe_result {
     weir_error error;    /* why the file cannot be used; status 0 = it can, and the following fields are set */
     uint64_t num_errors; /* packets that could not be read or decoded, in a usable file */
@@ -64,7 +64,8 @@ typedef struct weir_probe_result {
     size_t packets_bytes;
     uint64_t archive_length; /* as in weir_entry, if the input is one */
     int64_t offset;
-    /* Of the input, as it was opened; for a weir_bytes, its name. The label of the item may hide a part of it. Allocated. */
+    /* The path of the input, as it was opened; for a weir_bytes, its name. The label of the item may hide a part of
+       it. Allocated. */
     char *path;
     /* The version of a URL, as its HTTP server reported it: "ETag: …" or "Last-Modified: …". If the validator and the size
        are the same later, the file is the same, too. Allocated; NULL = the server reported no version. */

@@ -1,20 +1,21 @@
 /*
  * The tar stage: the input is paths of archives, the output is the files in them, in memory.
  *
- * In: an item whose data is the path of a tar archive (a char *), plain or compressed with gzip, bzip2, xz, zstd or
- * lz4, as weir_directory_source with .glob = "*.tar" and weir_list_source make them. Out: one item for each file in
- * it: its data is a weir_bytes * (freed with weir_bytes_free()), its name the file's in the archive, its label
- * "archive!name", its size_bytes all the memory it takes, its number that of the archive and its own in it
- * (weir_task_set_number()). Files of the same name are separate items. For decode stages.
+ * In: an item whose data is the path of a tar archive (a char *). The archive is plain or compressed with gzip,
+ * bzip2, xz, zstd or lz4. weir_directory_source with .glob = "*.tar" and weir_list_source make such items. Out: one
+ * item for each file in the archive, for decode stages. Its data is a weir_bytes * (freed with weir_bytes_free()),
+ * with the name of the file in the archive. Its label is "archive!name", and its size_bytes is all the memory it
+ * takes. Its number consists of that of the archive and that of the file in it (weir_task_set_number()). Files of the
+ * same name are separate items.
  *
  * The archive is read as a stream, one file at a time, with back-pressure: memory use does not depend on its size.
  * Each slot of the stage reads one archive; reading blocks, so give the stage separate threads
  * (weir_stage_options.threads).
  *
- * It is a stage and not a source, so that a bad archive is one failed task with its path, and not the end of the run:
- * WEIR_ENOTFOUND (missing, or no file in it matches), WEIR_EACCESS, WEIR_EDATA (not a tar archive, or damaged; the
- * files before the damage have been delivered), WEIR_ELIMIT (files over max_bytes were skipped; all others have been
- * delivered), WEIR_EIO, WEIR_ENOMEM.
+ * It is a stage and not a source. So a bad archive is one failed task with its path, and not the end of the run. The
+ * failures are: WEIR_ENOTFOUND (missing, or no file in it matches), WEIR_EACCESS, WEIR_EDATA (not a tar archive, or
+ * damaged; the files before the damage have been delivered), WEIR_ELIMIT (files over max_bytes were skipped; all
+ * others have been delivered), WEIR_EIO, WEIR_ENOMEM.
  */
 #ifndef WEIR_TAR_H
 #define WEIR_TAR_H

@@ -1,24 +1,31 @@
 /*
- * The video decode stage: the input is a path, the output is the frames of one video stream of the file, as one
- * contiguous array: all frames, or those that weir_sampling selects.
+ * The video decode stage: the input is a path, the output is the frames of one video stream of the file. The frames
+ * are one contiguous array: all frames, or those that weir_sampling selects.
  *
- * In: an item whose data is a path or a URL that FFmpeg can open (a char *, as weir_directory_source and weir_list_source
- * make them), a dataset entry that has one (a weir_entry *), or the file itself (a weir_bytes *). Out: an item whose
- * data is a weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that
- * queue_bytes bounds memory.
+ * In: an item whose data is a path or a URL that FFmpeg can open (a char *). weir_directory_source and
+ * weir_list_source make such items. The data may also be a dataset entry that has a path or URL (a weir_entry *), or
+ * the file itself (a weir_bytes *). Out: an item whose data is a weir_frames * (freed with weir_frames_free()). Its
+ * size_bytes is all the memory it takes, so queue_bytes bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
- * FFmpeg's text: WEIR_ENOTFOUND (the file is missing, or no frame matches the request), WEIR_ERANGE (a requested frame or
- * time is before the start or after the end of the video), WEIR_EACCESS (not readable), WEIR_EUNSUPPORTED (not a file, no
- * video stream, no decoder for it, encrypted, or refused: see weir_input_config.allow), WEIR_EDATA (damaged, or not a video
- * file), WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result if
- * at least one frame is decoded, unless the config's damage or min_share is stricter.
+ * FFmpeg's text. The status is:
+ *   WEIR_ENOTFOUND     the file is missing, or no frame matches the request
+ *   WEIR_ERANGE        a requested frame or time is before the start or after the end of the video
+ *   WEIR_EACCESS       the file is not readable
+ *   WEIR_EUNSUPPORTED  it is not a file, has no video stream or no decoder, is encrypted, or is refused (see
+ *                      weir_input_config.allow)
+ *   WEIR_EDATA         the file is damaged, or is not a video file
+ *   WEIR_ELIMIT        the file is over one of the limits max_…
+ *   WEIR_EIO, WEIR_ENOMEM
+ * Damage within a file is counted in the result if at least one frame is decoded, unless the config's damage or
+ * min_share is stricter.
  *
- * Files may be untrusted: the limits below bound the memory and time that a file can cost, and a stop or a deadline
+ * Files may be untrusted: the limits below bound the memory and time that a file can cost. A stop or a deadline
  * interrupts the task within the time it takes to decode one frame. If the kernel does not end a read (a network file
- * system whose server is gone), the separate thread that reads is abandoned: see weir_input_config.io_thread. Two things
- * cannot be interrupted: such a read without a separate thread, and the resolution of a host name. Then weir_pipeline_stop()
- * still returns at once, the task is logged as long-running, and weir_pipeline_free() waits for the kernel.
+ * system whose server is gone), the separate thread that reads is abandoned: see weir_input_config.io_thread. Two
+ * things cannot be interrupted: such a read without a separate thread, and the resolution of a host name. Then
+ * weir_pipeline_stop() still returns at once, the task is logged as long-running, and weir_pipeline_free() waits for
+ * the kernel.
  *
  * Each slot decodes on its task's thread only: use as many slots as there are CPUs. The sample aspect ratio is not
  * applied: pixels are used as they are coded.
@@ -57,22 +64,22 @@ extern "C" {
  * a player shows, also with B-frames, edit lists, variable frame rates, and negative or missing timestamps. Seeking,
  * skipping and plain reading give the same bytes. If a frame that the container lists is lost to damage, the
  * following frames keep their numbers. If the decoder detects damage before a selected frame, the file is decoded
- * from its beginning, so that concealed errors look the same as when all frames are decoded. Only undetected damage
- * may look different; decoders of HEVC, VP8, VP9 and AV1 detect little of it.
+ * from its beginning. So concealed errors look the same as when all frames are decoded. Only undetected damage may
+ * look different; decoders of HEVC, VP8, VP9 and AV1 detect little of it.
  *
  * Times count from the video's first frame: it has time 0, whatever its timestamp. A frame is shown from its time until
  * that of the next frame. Times that are 1 ns apart count as equal, so 1/30 s may be rounded up or down. Many containers
- * store rounded times, in ticks: 1 ms in Matroska, WebM, FLV and WMV, 1/90000 s in MPEG-TS. So a time also counts as that of a
- * frame if it differs from the frame's stored time by less than one tick and less than half a frame, unless a frame lasts a
- * whole number of ticks.
+ * store rounded times, in ticks: 1 ms in Matroska, WebM, FLV and WMV, 1/90000 s in MPEG-TS. So a time also counts as
+ * that of a frame if it is near the frame's stored time: nearer than one tick and than half a frame. This does not
+ * apply if a frame lasts a whole number of ticks.
  */
 
 typedef enum weir_sample {
     WEIR_SAMPLE_ALL = 0, /* all frames, or all frames of the window */
     WEIR_SAMPLE_EVERY,   /* every `every`-th frame, starting with the first */
     /* rate_num / rate_den frames per second from the first frame of the window, with frames repeated or skipped as needed: what
-       ffmpeg's setpts=PTS-STARTPTS,fps=rate gives. The time of each frame is rounded to the nearest instant of this rate, so a
-       window that is shorter than half the distance between two instants may have no frame */
+       ffmpeg's setpts=PTS-STARTPTS,fps=rate gives. The time of each frame is rounded to the nearest instant of this
+       rate. So a window that is shorter than half the distance between two instants may have no frame */
     WEIR_SAMPLE_RATE,
     /* `count` frames: the middles of `count` equal parts. Frames are repeated if there are fewer than `count` */
     WEIR_SAMPLE_UNIFORM,
@@ -208,15 +215,17 @@ typedef struct weir_video_config {
     /* Split a video into chunks of this many frames, with back-pressure and constant memory (0 = one result). Explicit indices
        or times must then increase. */
     uint32_t chunk_frames;
-    /* With WEIR_SAMPLE_CLIPS: each clip of a video is a result of its own, in their order, with a copy of the entry and of the other
-       files of the sample; their num_clips is 0, and corrupt frames are counted with the first of them (false = one result, with an axis of clips). Not with
+    /* With WEIR_SAMPLE_CLIPS: each clip of a video is a result of its own (false = one result, with an axis of
+       clips). The results come in the order of the clips. Each has a copy of the entry and of the other files of the
+       sample. Its num_clips is 0. Corrupt frames are counted with the first of these results. Not with
        chunk_frames. */
     bool clip_items;
     weir_damage damage; /* (default WEIR_DAMAGE_TOLERANT) */
-    /* Tolerant: the minimum share, up to 1, of the requested frames or, if all are requested, of those that the container's
-       header counts (0 = one frame is enough). */
+    /* Tolerant: the minimum share, up to 1, of the requested frames (0 = one frame is enough). If all frames are
+       requested, it is the share of those that the container's header counts. */
     double min_share;
-    /* Of all results of one item (0 = 2^22). To select frames, at most this many packets are read, or 2^22 if that is more. */
+    /* The most frames in all results of one item (0 = 2^22). To select frames, at most this many packets are read, or
+       2^22 if that is more. */
     uint64_t max_frames;
     int64_t max_duration_ns; /* of the whole video (0 = any) */
     uint64_t max_bytes;      /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
@@ -227,12 +236,13 @@ typedef struct weir_video_config {
     /* Frames are decoded directly into the memory of this allocator (NULL = the C library's memory). The CPU must be able to
        write to it. Borrowed until the pipeline is built; the pipeline is then one of its owners. Not with weir_isolated. */
     weir_allocator *allocator;
-    /* Of the stage: so many files stay open after their items, the least recently used are closed (0 = none). Then a later item of the
-       same file, as another clip of it, costs neither opening it nor finding its frames, and decodes on if it comes after the one
-       before. All slots share them; weir/video_reader_pool.h says what is kept, and when a file is opened anew. Of each file, up to
-       64 MiB of decoded frames are kept, too, unless the decoder has threads: what clips share is decoded once, if they come
-       one after the other. Results are the same. Not for URLs, pipes, files in memory or in archives, and not with audio: these
-       are opened for each item. */
+    /* The number of files of the stage that stay open after their items; the least recently used are closed (0 =
+       none). A later item of the same file, such as another clip of it, then costs neither opening the file nor
+       finding its frames. If it comes after the item before in the file, decoding goes on from there. All slots share
+       them; weir/video_reader_pool.h says what is kept, and when a file is opened anew. Of each file, up to 64 MiB of
+       decoded frames are kept, too, unless the decoder has threads: what clips share is decoded once, if they come
+       one after the other. Results are the same. Not for URLs, pipes, files in memory or in archives, and not with
+       audio: these are opened for each item. */
     uint32_t keep_open;
     void *kept; /* private to the stage; NULL */
 } weir_video_config;
@@ -256,10 +266,11 @@ typedef struct weir_frames {
     bool full_range; /* the last frame's luma uses 0 to 255, not 16 to 235 */
 
     int64_t *pts; /* of each frame as the stream stores it, in units of time_base_num / time_base_den seconds */
-    /* Of each frame, from the video's first frame: the clock that windows and weir_sampling.times_ns use. Frames without a stored
-       time follow each other at the average rate. */
+    /* The time of each frame, counted from the video's first frame. This is the clock that windows and
+       weir_sampling.times_ns use. Frames without a stored time follow each other at the average rate. */
     int64_t *times_ns;
-    /* Of each frame: 0 = it repeats an earlier one of its clip, because the video has too few (CLIPS, UNIFORM, RANDOM); else 1. */
+    /* For each frame: 0 = it repeats an earlier frame of its clip, because the video has too few (CLIPS, UNIFORM,
+       RANDOM); 1 = it does not. */
     uint8_t *mask;
     /* CLIPS with weir_sampling.num_clips: data is [num_clips][num_frames / num_clips] frames (0 = there is no axis of clips). */
     uint32_t num_clips;

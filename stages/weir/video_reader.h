@@ -18,12 +18,13 @@
  * A reader has no thread of its own. Only one thread at a time may use a reader; it need not always be the same thread. Many
  * readers can work at the same time. Each call works on the calling thread until it is done or fails, or should_stop() is true.
  *
- * After a request that failed or was stopped, the reader accepts further requests, and their frames are right. The first request
- * for selected frames reads all packets of the file once (and decodes them once, if they do not show which frames there are); of
- * a large MP4 file whose header lists them, only the groups of pictures that are needed, the first, and the last.
- * Later ones use what the reader then knows, and the file stays open. A request whose frames all come after those of the request
- * before goes on decoding where that one ended. The file is opened again: after a failure; for a request for all frames or the
- * first frames, and for the request after it; and if packets are damaged. Sound is apart from all that.
+ * After a request that failed or was stopped, the reader accepts further requests, and their frames are right. The
+ * first request for selected frames reads all packets of the file once. If the packets do not show which frames there
+ * are, it also decodes them once. Of a large MP4 file whose header lists the packets, it reads only the groups of
+ * pictures that are needed, the first, and the last. Later requests use what the reader then knows, and the file
+ * stays open. A request whose frames all come after those of the request before goes on decoding where that one
+ * ended. The file is opened again: after a failure; for a request for all frames or the first frames, and for the
+ * request after it; and if packets are damaged. Sound is apart from all that.
  */
 #ifndef WEIR_VIDEO_READER_H
 #define WEIR_VIDEO_READER_H
@@ -134,8 +135,8 @@ WEIR_API int weir_video_reader_info(const weir_video_reader *reader, weir_video_
 
 /*
  * Finds all frames of the file: reads all packets, unless an earlier request has done so, or the source has their table. Decodes only if the packets do not show which frames there are. Then the facts are exact. It ends a request that was
- * begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video without any frame is no
- * failure here.
+ * begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video without any
+ * frame is not a failure here.
  */
 WEIR_API int weir_video_reader_scan(weir_video_reader *reader, weir_error *error);
 
@@ -162,8 +163,8 @@ WEIR_API int weir_video_reader_set_number(weir_video_reader *reader, uint64_t ep
 
 /*
  * Decodes the frames that the sampling selects, in the size and format of the picture (NULL = those of the config).
- * WEIR_OK: the caller frees *frames with weir_frames_free(). Otherwise *frames is NULL, *error (may be NULL) is filled, and the
- * status is one of weir/video.h, or WEIR_EINVAL for a sampling or picture that is not valid.
+ * WEIR_OK: the caller frees *frames with weir_frames_free(). Otherwise *frames is NULL and *error (may be NULL) is
+ * filled. The status is one of weir/video.h, or WEIR_EINVAL for a sampling or picture that is not valid.
  */
 WEIR_API int weir_video_reader_frames(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
                                       const weir_picture_config *picture, size_t picture_size, weir_frames **frames,
@@ -229,11 +230,13 @@ WEIR_API int weir_video_reader_next(weir_video_reader *reader, weir_frames **fra
  * one, by the same clock. A gap in the times of the stream is silence. INT64_MIN and INT64_MAX are the beginning and
  * the end of the sound, which may lie outside of the video.
  *
- * The samples are those of the whole sound (weir/audio.h), the same bits, also if they are resampled or mixed. AAC,
- * MP2, MP3, AC-3, E-AC-3, Opus, Vorbis, FLAC, ALAC and PCM in MP4, MOV, Matroska, WebM, AVI and FLV, and in MPEG-TS
- * once a request has read all its packets, are read from shortly before the window, and decoded from up to 6 s before
- * it. Three things are not the same bits then: noise that the decoder makes from random numbers (AAC's noise
- * substitution and SBR, AC-3's dither), MP2's dither (one step of 16 bits), and the last bits of Opus's speech mode.
+ * The samples are those of the whole sound (weir/audio.h), the same bits, also if they are resampled or mixed. Some
+ * sound is read from shortly before the window, and decoded from up to 6 s before it. Its codec is AAC, MP2, MP3,
+ * AC-3, E-AC-3, Opus, Vorbis, FLAC, ALAC or PCM. Its container is MP4, MOV, Matroska, WebM, AVI or FLV, or MPEG-TS
+ * once a request has read all its packets. Three things are not the same bits then:
+ *   - noise that the decoder makes from random numbers (AAC's noise substitution and SBR, AC-3's dither);
+ *   - MP2's dither (one step of 16 bits);
+ *   - the last bits of Opus's speech mode.
  * Everything else is decoded from the start of the sound: other codecs and containers, and files whose times do not
  * tell the sample (Vorbis in Matroska, times with jitter). Windows in order go on where the last one has ended.
  *

@@ -41,15 +41,15 @@ typedef struct weir_video_reader_pool weir_video_reader_pool;
 
 /* Setting this struct to all-zero is equivalent to defaults. What it points to is copied. */
 typedef struct weir_video_reader_pool_config {
-    /* Of all readers of the pool. Each has one descriptor. To stay within it, the pool closes those that are not in use, the least
-       recently used first. It does not refuse to open more that are in use at the same time. (0 = a quarter of the process's
-       limit of descriptors, and at most 256) */
+    /* The most open readers of the pool. Each has one descriptor. To stay within this number, the pool closes readers
+       that are not in use, the least recently used first. It does not refuse to open more that are in use at the same
+       time. (0 = a quarter of the process's limit of descriptors, and at most 256) */
     uint32_t max_open;
-    /* Of the readers that are not in use: their packets, and their tables of packets and frames; not what FFmpeg keeps of an open
-       file besides its table of packets. Decoded frames are freed when a reader is given back, except by a
-       video stage (keep_open in weir/video.h). (0 = 256 MiB) */
+    /* The most memory of the readers that are not in use. It counts their packets, and their tables of packets and
+       frames. It does not count what FFmpeg keeps of an open file besides its table of packets. Decoded frames are
+       freed when a reader is given back, except by a video stage (keep_open in weir/video.h). (0 = 256 MiB) */
     uint64_t max_bytes;
-    /* Of all readers, as for weir_video_reader_open() (NULL = the defaults). */
+    /* The options of all readers, as for weir_video_reader_open() (NULL = the defaults). */
     const weir_video_config *video;
     size_t video_size; /* sizeof(weir_video_config), if video is given */
 } weir_video_reader_pool_config;

@@ -80,7 +80,7 @@ static void fill_crc_table(uint32_t table[256])
     }
 }
 
-/* Of the last bytes. Masked: a CRC of data that contains CRCs would be weak. */
+/* Writes the CRC of the last bytes. It is masked: a CRC of data that contains CRCs would be weak. */
 static void put_crc(weir_event_file *file, size_t size_bytes)
 {
     weir_trace_text *out = &file->pending;

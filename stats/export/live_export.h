@@ -1,7 +1,7 @@
 /*
- * What live exports share: they serve one pipeline at a time, and get what happens as the records that a database
- * would hold, so that an export from a database and a live one share the code behind. They need no locks: everything
- * runs on the thread of the pipeline's observers, except opening and closing, which happen before and after.
+ * What live exports share. They serve one pipeline at a time. They get what happens as the records that a database
+ * would hold. So an export from a database and a live one share the code behind. They need no locks: everything runs
+ * on the thread of the pipeline's observers, except opening and closing, which happen before and after.
  */
 #ifndef STATS_EXPORT_LIVE_EXPORT_H
 #define STATS_EXPORT_LIVE_EXPORT_H

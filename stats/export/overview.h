@@ -20,7 +20,8 @@ typedef struct weir_overview {
    fine. */
 int weir__limit_rules_check(const weir_limit_rules *rules, weir_error *error);
 
-/* Of the records of one run that match the filter. Without rules (NULL) it has no limit. Results as of queries. */
+/* Reads the overview of the records of one run that match the filter. Without rules (NULL) it has no limit. Results
+   are those of queries. */
 int weir__overview_read(weir_reader *reader, const weir_filter *filter, const weir_limit_rules *rules,
                         weir_overview *overview, weir_error *error);
 
@@ -35,7 +36,7 @@ typedef struct weir_live_overview {
    WEIR_ENOMEM. */
 int weir__live_overview_take(weir_live_overview *live, const weir_record *record, weir_error *error);
 
-/* Of the latest lap. WEIR_OK or WEIR_ENOMEM; then there is no limit. */
+/* The overview of the latest lap. WEIR_OK; or WEIR_ENOMEM: then there is no limit. */
 int weir__live_overview_get(const weir_live_overview *live, weir_overview *overview, weir_error *error);
 
 /* Forgets the run, not the rules. */

@@ -88,7 +88,7 @@ static void log_figure(const lap_log *log, const char *name, double value, const
         weir__event_file_scalar(log->file, tag, value, log->number == 1 ? description : NULL);
 }
 
-/* Of the only total of a subject, such as the process. */
+/* The figure of the only total of a subject, such as the process. */
 static double figure_of(const weir_totals *totals, weir_subject subject, const char *measure)
 {
     const weir_total_list *list = &totals->of[subject];

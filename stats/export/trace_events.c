@@ -180,7 +180,8 @@ static weir_trace_slot *find_slot(weir_trace_events *events, const weir_trace_re
     return &node->slots[number];
 }
 
-/* Of the slot's tasks, or of its waits; hooks have one for both. Named when it is first used. */
+/* The track of the slot's tasks, or of its waits; hooks have one track for both. The track is named when it is first
+   used. */
 static int64_t track_of_slot(weir_trace_events *events, const struct trace_node *node, weir_trace_slot *slot,
                              bool waits)
 {
@@ -308,7 +309,7 @@ static void put_parts(weir_trace_events *events, const struct trace_node *node, 
     }
 }
 
-/* Of a task that has just begun, up to begin_ns. */
+/* Writes the wait for a thread, up to begin_ns, of a task that has just begun. */
 static void put_wait_for_thread(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot,
                                 int64_t begin_ns)
 {
@@ -429,7 +430,7 @@ static void each_slot(weir_trace_events *events, slot_function *call, int64_t at
     }
 }
 
-/* Its state ends, and goes on from here. */
+/* The state of the slot ends here, and goes on from here as another span. */
 static void cut_slot(weir_trace_events *events, struct trace_node *node, weir_trace_slot *slot, int64_t at_ns)
 {
     if (!slot->known)

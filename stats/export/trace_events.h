@@ -1,9 +1,9 @@
 /*
- * Turns the raw record of a run into events of Chrome's trace format: two tracks for each slot (its tasks, and its
- * waits), one for the consumer, for steps, for phases and for each thread of user code, a counter for each queue. A span
- * is a begin and an end event. The begin of a slot's state, a step or a phase is written together with its end, when its
- * name and its exact time are known, or earlier by weir__trace_events_write_open(). What user code records is written at
- * once. One thread at a time. Times in the events are microseconds since base_ns.
+ * Turns the raw record of a run into events of Chrome's trace format. Each slot has two tracks: its tasks, and its
+ * waits. The consumer, steps, phases and each thread of user code have one track each. Each queue has a counter. A
+ * span is a begin and an end event. The begin of a slot's state, a step or a phase is written together with its end:
+ * then its name and its exact time are known. weir__trace_events_write_open() may write it earlier. What user code
+ * records is written at once. One thread at a time. Times in the events are microseconds since base_ns.
  */
 #ifndef STATS_EXPORT_TRACE_EVENTS_H
 #define STATS_EXPORT_TRACE_EVENTS_H
@@ -102,7 +102,7 @@ void weir__trace_events_event(weir_trace_events *events, const weir_event *event
 /* Marks and counts lost records. */
 void weir__trace_events_lost(weir_trace_events *events, int64_t at_ns, const char *where, uint64_t num_records);
 
-/* Writes the begin of the states, step and phase that are open, so that a program that is killed has told them. */
+/* Writes the begin of the states, step and phase that are open. So the trace of a program that is killed has them. */
 void weir__trace_events_write_open(weir_trace_events *events);
 
 /* The states, step and phase that are open end here, and begin again here: in the next file. */

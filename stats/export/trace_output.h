@@ -2,8 +2,8 @@
  * A file of events: Chrome's JSON array, whose closing bracket may be missing by definition. It only grows, so the file
  * of a killed program can be opened. With ".gz" at the end of its name, each write is a gzip member of its own.
  *
- * It has no name (or a hidden one) at first, and gets it with the first events (a live trace can then be read) or when it is
- * closed (a merge is there whole or not at all). Until then an older file stays.
+ * It has no name (or a hidden one) at first. A live trace gets its name with the first events, so it can then be
+ * read. A merge gets its name when it is closed, so it is there whole or not at all. Until then an older file stays.
  *
  * With a limit it holds the last events only: when the file has half of that size, it becomes PATH.old, and a new one
  * begins; closing joins the two.

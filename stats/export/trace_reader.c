@@ -24,7 +24,7 @@ struct weir_trace_reader {
     bool has_ended, is_cut;
 };
 
-/* Of what has been read; damage in a compressed file is a cut. */
+/* The failure of what has been read. Damage in a compressed file counts as a cut. */
 static int read_failure(gzFile file)
 {
 #ifdef WEIR_HAVE_ZLIB

@@ -236,7 +236,7 @@ static int run_checks(checking *c, const fault_query *all, size_t count, int64_t
 
 /* ---- the schema ------------------------------------------------------------------------------------------------ */
 
-/* Columns and tables that were added since the database was made are no faults. */
+/* Columns and tables that were added since the database was made are not faults. */
 static int check_schema(checking *c, int64_t *num_lacking)
 {
     weir_table table;

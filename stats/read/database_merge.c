@@ -28,9 +28,9 @@ typedef struct merging {
 } merging;
 
 /*
- * Makes two texts of the tables that both have: the statements that copy their rows, and the condition that the source
- * has more rows of a run s than the target has of it, t. %1$s is the schema of the source. Rolls come last: they get the ids
- * of their first laps, which are new.
+ * Makes two texts from the tables that both databases have. The first is the statements that copy their rows. The
+ * second is a condition: the source has more rows of a run s than the target has of this run, t. %1$s is the schema
+ * of the source. Rolls come last: they get the ids of their first laps, which are new.
  */
 static const char make_texts[] =
     "WITH tables AS (SELECT s.name AS name, max(c.name = 'kind') AS has_kind, group_concat(format('\"%%w\"', "

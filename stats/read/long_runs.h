@@ -1,7 +1,7 @@
 /*
- * What looks at each lap of a run, as the verdict does, takes the rolls of a long run (stats/record/rolls.h) as its laps, as if
- * it had been recorded with longer ones. What a filter selects is long if its rolls hold at least WEIR_ROLL_LAPS * WEIR_ROLL_LAPS
- * laps.
+ * Code that looks at each lap of a run, as the verdict does, takes the rolls of a long run (stats/record/rolls.h) as
+ * its laps. The run looks as if it had been recorded with longer laps. What a filter selects is long if its rolls
+ * hold at least WEIR_ROLL_LAPS * WEIR_ROLL_LAPS laps.
  */
 #ifndef STATS_READ_LONG_RUNS_H
 #define STATS_READ_LONG_RUNS_H

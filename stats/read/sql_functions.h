@@ -10,7 +10,7 @@
  *     weir_folder(path)                the folder of a path
  *     weir_name(pattern, name)         whether a stage's, queue's or span's name matches; see weir_filter
  *     weir_glob(pattern, text)         whether a text equals the pattern or matches it as a glob
- *     weir_histogram_fault(name, blob, count, sum)   what is wrong with a histogram of so many values; NULL = nothing
+ *     weir_histogram_fault(name, blob, count, sum)   what is wrong with a histogram of count values; NULL = nothing
  *
  * Other programs that use SQLite get them from the library: sqlite3 -cmd '.load libweir-stats'
  */

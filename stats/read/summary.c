@@ -146,7 +146,7 @@ static void put_task_lines(FILE *out, const weir_total *total)
     print_times(out, "Task time", total, task_times, value_of(total, "ave_time"));
 }
 
-/* They keep slots busy as others do. */
+/* Failed tasks keep slots busy as others do. */
 static void put_failed_time(FILE *out, const weir_total *total)
 {
     double share = value_of(total, "failed_time_share");
@@ -220,7 +220,7 @@ static void put_block(FILE *out, const char *heading, const weir_total_list *lis
 
 /* -- notes on the runs */
 
-/* Of all runs that match the filter. */
+/* The notes on all runs that match the filter. */
 typedef struct run_notes {
     int64_t num_runs;
     int64_t num_open; /* that have not ended */

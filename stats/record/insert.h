@@ -32,7 +32,7 @@ typedef struct weir_roll_state {
 /* One run that a writer records. */
 typedef struct weir_run {
     /* immutable */
-    struct weir_run *next;             /* the run before it */
+    struct weir_run *next;             /* the run that this writer recorded before this one */
     const weir_run_identity *identity; /* the writer's */
 
     /* the store's thread only */

@@ -98,7 +98,7 @@ static void choose_item(weir_item_sampler *items, weir_record *record)
     uv_mutex_unlock(&items->lock);
 }
 
-/* What the operation has told, in columns; what has none is written to `others`. */
+/* What the operation has reported, in columns. What has no column is written to `others`. */
 static void take_parts(weir_record *record, const weir_task_end *end, char others[PARTS_BYTES])
 {
     weir_parts_text text = { others, 0 };

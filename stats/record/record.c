@@ -130,7 +130,8 @@ static size_t keep_texts(weir_record *record, char *room)
 /* Encodes those of a lap, which lose them, to `room` (NULL = nowhere). Returns their size. */
 static size_t keep_histograms(weir_record *record, weir_stored_histogram stored[], char *room, size_t room_bytes)
 {
-    static const weir_histogram no_times; /* not only the engine may call observers: NULL counts as an empty one */
+    static const weir_histogram no_times; /* other code than the engine may call observers, too: NULL counts as an
+                                             empty histogram */
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t used = 0;
     for (size_t i = 0, count = weir__subject_histograms(record->lap.subject, histograms); i < count; i++) {

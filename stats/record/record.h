@@ -42,7 +42,7 @@ typedef struct weir_record_taker {
 /* An observer with this self, whose functions for runs, laps, failures and events convert them; the others are NULL. */
 WEIR_SIBLING_API weir_observer weir__record_observer(weir_record_taker *self);
 
-/* Its texts are those of the lap. */
+/* The position of a lap. Its texts are those of the lap. */
 weir_record_position weir__record_position_of(const weir_lap *lap);
 
 /* What is stored of the address of an identity: "" if it is the label. */

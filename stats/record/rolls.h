@@ -1,14 +1,15 @@
 /*
- * Rolled-up laps. The laps of a run that follow each other are added up to rolls, which have tables of their own beside
- * those of the laps (lap_tables.h), so that totals of long runs are read from few rows.
+ * Rolled-up laps. The laps of a run that follow each other are added up to rolls. Rolls have tables of their own
+ * beside those of the laps (lap_tables.h). So totals of long runs are read from few rows.
  *
- * A roll ends after WEIR_ROLL_LAPS laps, where the mode or the phase changes, where the wall clock was set back, and at
- * the end of the run. A run that ends before its first roll is full has none. All subjects of a run are cut at the same lap.
- * Each lap has the number of its roll from the moment at which it comes to the store's thread: retries and dropped entries
- * change nothing about it. A roll is written in the transaction of the first lap after it, or of the end of the run, as the
- * sum of the laps that are in the database. Invariant: a number is in the table `roll` if and only if all rows of that roll
- * are there, and its laps do not change any more. Laps of a number without a row there are not rolled up: those of short runs,
- * and the latest ones of a run that goes on or was killed.
+ * A roll ends after WEIR_ROLL_LAPS laps and at the end of the run. It also ends where the mode or the phase changes,
+ * and where the wall clock was set back. A run that ends before its first roll is full has none. All subjects of a
+ * run are cut at the same lap. Each lap has the number of its roll from the moment at which it comes to the store's
+ * thread: retries and dropped entries change nothing about it. A roll is written as the sum of the laps that are in
+ * the database. It is written in the transaction of the first lap after it, or of the end of the run. Invariant: a
+ * number is in the table `roll` if and only if all rows of that roll are there. The laps of such a roll do not change
+ * any more. Laps of a number without a row in `roll` are not rolled up. These are the laps of short runs, and the
+ * latest ones of a run that goes on or was killed.
  *
  * Old laps: with a limit (weir_sqlite_options.keep_ns), the writer's store replaces the laps of a roll of its runs by one lap with the same
  * sums. Nothing else changes for readers: it is a lap of which num_joined tells how many it was made of.

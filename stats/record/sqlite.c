@@ -282,7 +282,7 @@ int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
                           weir__database_hint(found.code));
 }
 
-/* What was written before is gone from the path, too. */
+/* The file is gone from its path, and with it what was written before. */
 static int report_missing_file(const weir_sqlite_writer *writer, weir_error *error)
 {
     const int code = SQLITE_READONLY_DBMOVED;

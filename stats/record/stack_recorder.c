@@ -6,7 +6,8 @@
 
 #include "stats/record/stack_sampler.h"
 
-/* Of laps that have ended: a handler may have been interrupted since it noted its lap. Such samples are in the next lap. */
+/* Laps that have ended are kept: a handler may have been interrupted since it noted its lap. Such samples are in the
+   next lap. */
 enum { NUM_ENDED = 64, MARK_BYTES = 64 };
 
 struct weir_stack_recorder {
@@ -98,7 +99,7 @@ static void put_samples(weir_stack_recorder *recorder, const char *name, uint32_
     recorder->taker->take(recorder->taker, &record);
 }
 
-/* Those of the laps that have ended. */
+/* Takes the samples of the laps that have ended. */
 static void take_samples(weir_stack_recorder *recorder)
 {
     weir_stack_samples taken = weir__stack_sampler_take(recorder->ended, NUM_ENDED);

@@ -19,7 +19,7 @@ void weir__stack_recorder_free(weir_stack_recorder *recorder);
 /* A run starts: it has no functions yet. */
 void weir__stack_recorder_start(weir_stack_recorder *recorder);
 
-/* Its lap has ended. */
+/* Tells the recorder that this lap has ended. */
 void weir__stack_recorder_end_lap(weir_stack_recorder *recorder, const weir_lap *lap);
 
 /* The run has ended: samples that came late for their lap are in the last one. */

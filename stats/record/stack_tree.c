@@ -168,7 +168,7 @@ static bool is_among(uint64_t lap_id, const uint64_t *lap_ids, size_t num_ids)
     return num_ids > 0;
 }
 
-/* Those of these laps go to `taken`; NULL = they are lost. Returns how many. */
+/* The counts of these laps go to `taken`; NULL = they are lost. Returns their number. */
 static size_t remove_counts(weir_stack_tree *tree, const uint64_t *lap_ids, size_t num_ids, weir_stack_count *taken)
 {
     size_t num_taken = 0, num_left = 0;

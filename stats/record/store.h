@@ -1,7 +1,8 @@
 /*
- * A store: one open database file, with its connection and its thread. All writers (writer.h) of a process that record
- * into the same file share one, so that several pipelines have one transaction at a time between them, not one each that
- * waits for the others. store_registry.c finds and makes stores, store_thread.c is the thread.
+ * A store: one open database file, with its connection and its thread. All writers (writer.h) of a process that
+ * record into the same file share one store. So several pipelines have one transaction at a time between them.
+ * Otherwise each would have its own, and wait for the others. store_registry.c finds and makes stores, store_thread.c
+ * is the thread.
  *
  *   The file    is known by device and inode: by whatever name it is opened, it is the same store. A database that was
  *               deleted or replaced at its path has another inode, so it gets a store of its own.
@@ -10,16 +11,16 @@
  *               row of a writer's first run; only then has weir_sqlite_open() succeeded.
  *   Writing     Each writer has a buffer and limits of its own. When one is due, a transaction takes what all of them
  *               have, the same share of the batch each. It is committed for all or for none.
- *   Rolls       The statements (rolls.h) are of the connection; where a roll stands is of the run. Each entry gets the number
- *               of its roll when it is taken out of the buffer, once, so the runs of other writers and retries change nothing
- *               about it. A roll is in the transaction of the entry that ends it.
+ *   Rolls       The statements (rolls.h) are of the connection; where a roll stands is of the run. Each entry gets
+ *               the number of its roll once, when it is taken out of the buffer. So the runs of other writers and
+ *               retries change nothing about it. A roll is in the transaction of the entry that ends it.
  *   Old laps    After a transaction, each of its writers has the old laps of its own runs replaced, by its own keep_ns.
  *   Failing     The disk fails for all: each writer keeps its batch, and it is tried again for all. Patience is the
  *               writer's own: one that closes after its limit loses its entries, is told, and the others go on.
- *   Closing     A writer is closed when all of it is committed or dropped. If others go on, the log is then synced;
- *               the last one ends the thread and closes the connection, which moves the log into the database, or
- *               leaves it to others that have the file open: then it is synced. Either
- *               way the ended run survives a power failure.
+ *   Closing     A writer is closed when all of it is committed or dropped. If others go on, the log is then synced.
+ *               The last one ends the thread and closes the connection. This moves the log into the database. If
+ *               others have the file open, it leaves the log to them, and the log is synced. Either way the ended run
+ *               survives a power failure.
  *   fork()      A store stays with the parent. The child forgets it: weir_sqlite_open() makes another one there, and calls
  *               for a writer of the parent return WEIR_EFORKED. The child inherits SQLite's own table of locks as it was: it
  *               records into another file, not into one that the parent had open.

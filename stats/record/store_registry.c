@@ -34,7 +34,7 @@ static void unlock_registry(void)
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* Their threads are not in the child, and SQLite's connections must not be used or closed there. */
+/* The threads of the stores are not in the child, and SQLite's connections must not be used or closed there. */
 static void forget_stores(void)
 {
     weir_store **end = &stores;

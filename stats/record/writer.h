@@ -2,9 +2,9 @@
  * The writer of one pipeline at a time: a bounded buffer between the observer calls (writer_buffer.c) and the thread of
  * the store (store.h), which writes what all writers of the same file have; sqlite.c opens and closes writers.
  *
- * An entry goes  buffer -> batch -> settled.  The thread sleeps until a flush is due, moves up to a batch of entries
- * out of the buffer, and writes them in one transaction, without the lock. If that fails, the batch is kept and
- * retried after a growing delay, while the buffer accepts more entries. `buffered` counts both, so it bounds the
+ * An entry goes  buffer -> batch -> settled.  The thread sleeps until a flush is due. Then it moves up to a batch of
+ * entries out of the buffer, and writes them in one transaction, without the lock. If that fails, the batch is kept
+ * and retried after a growing delay, while the buffer accepts more entries. `buffered` counts both, so it bounds the
  * memory.
  *
  * Entries are dropped in two cases only: an observer call has waited retry_limit_ns for a full buffer, or closing has

@@ -15,8 +15,8 @@
 
 #include <sqlite3.h>
 
-/* SQLite finds its file system while it has the lock of random numbers, and takes random numbers for the names of temporary files while it
-   has the one of files. It allocates under all of them. */
+/* SQLite finds its file system while it has the lock of random numbers. It takes random numbers for the names of
+   temporary files while it has the lock of files. It allocates under all of them. */
 static const int numbers[] = {
     SQLITE_MUTEX_STATIC_OPEN, SQLITE_MUTEX_STATIC_VFS1, SQLITE_MUTEX_STATIC_VFS2,
     SQLITE_MUTEX_STATIC_VFS3, SQLITE_MUTEX_STATIC_LRU,  SQLITE_MUTEX_STATIC_PMEM,
@@ -41,7 +41,7 @@ static void give_locks(void)
 
 /* ---- one copy of the library ---------------------------------------------------------------------------------------- */
 
-/* It works as SQLite's own, because it becomes the default if a program takes its own default away. */
+/* This file system works as SQLite's own, because it becomes the default if a program takes its own default away. */
 static sqlite3_vfs marker;
 static const char marker_name[] = "weir-forks";
 

@@ -41,7 +41,8 @@ static const char *const common[] = { "run_id",     "elapsed",   "mode",        
 
 enum { NUM_COMMON = sizeof common / sizeof common[0] };
 
-/* Of laps and of rolls; only of rolls: how many laps each of them holds, and when the first of these began. */
+/* Columns of rolls. Laps have the first one, too. The others say how many laps a roll holds, and when the first of
+   these began. */
 static const char *const of_rolls[] = { "roll", "num_laps", "start_time" };
 
 enum { NUM_OF_ROLLS = sizeof of_rolls / sizeof of_rolls[0] };

@@ -80,7 +80,7 @@ size_t weir__lap_table_columns(weir_subject subject, const char *columns[WEIR_MA
 /* The same for the table of the subject's rolls. */
 size_t weir__roll_table_columns(weir_subject subject, const char *columns[WEIR_MAX_COLUMNS]);
 
-/* Its type, with its constraints, as CREATE TABLE takes it. */
+/* The type of the column, with its constraints, as CREATE TABLE takes it. */
 const char *weir__lap_column_type(weir_subject subject, const char *column);
 
 #endif

@@ -37,7 +37,8 @@ typedef struct weir_record_table {
     size_t num_columns;
 } weir_record_table;
 
-/* Those of laps are the fields that all laps have, under any name that a lap table has for them; see lap_tables.h. */
+/* The columns of laps are the fields that all laps have, under any name that a lap table has for them; see
+   lap_tables.h. */
 const weir_record_table *weir__record_table_of(weir_record_kind kind);
 
 /* Sets the field of an item's record that is the column of this part; its text is borrowed. False: it has no column. */

@@ -1,8 +1,8 @@
 /*
- * SPDL's task_stats has no lap length. It is estimated as the time since the previous lap of the same name, limited
- * to the longest lap of a queue, if there is one (a file may hold several runs). The number of items put in is not stored
- * either; the number taken out is used. A run lasts as long as the laps of queues, without any as those of tasks, which
- * begin nobody knows when, or as the events.
+ * SPDL's task_stats has no lap length. It is estimated as the time since the previous lap of the same name. A file
+ * may hold several runs, so the estimate is limited to the longest lap of a queue, if there is one. The number of
+ * items put in is not stored either; the number taken out is used. A run lasts as long as the laps of queues. Without
+ * these it lasts as long as the laps of tasks, whose begin is not known, or as the events.
  */
 #include "stats/schema/spdl_views.h"
 

@@ -35,9 +35,9 @@ bool weir__table_at(size_t index, weir_table *table);
    a SQLITE_ code. */
 int weir__tables_put_missing(sqlite3 *db, sqlite3_str *sql);
 
-/* Makes a temporary view of each table that lacks columns in the schema of a connection ("main"), in which these are NULL, and
-   an empty one of each lap table that is missing, of each table in SPDL's databases. prefix: what stands before the names
-   there. Returns a SQLITE_ code. */
+/* Makes temporary views for a schema of a connection ("main"). A table that lacks columns gets a view in which these
+   are NULL. A lap table that is missing gets an empty view. In SPDL's databases, each table gets one. prefix: what
+   stands before the names there. Returns a SQLITE_ code. */
 int weir__tables_complete(sqlite3 *db, const char *schema, const char *prefix);
 
 /* The columns that a schema has of a table, separated by spaces; free with sqlite3_free(). NULL = no such table, or a

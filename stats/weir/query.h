@@ -66,8 +66,8 @@ WEIR_API const weir_measure *weir_subject_measures(weir_subject subject, size_t 
 WEIR_API const weir_measure *weir_measure_find(weir_subject subject, const char *name);
 
 /*
- * Its value over elapsed_ns (of all laps together), in its unit; NAN if it is not known, or nothing happened (the
- * mean time of no tasks, a share of no time).
+ * The value of the measure over elapsed_ns (of all laps together), in its unit. NAN = it is not known, or nothing
+ * happened (the mean time of no tasks, a share of no time).
  */
 WEIR_API double weir_measure_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns);
 
@@ -97,7 +97,7 @@ static inline int64_t weir_slots_ns(const weir_task_metrics *task)
 /* The part of elapsed_ns in which a stage or flow node had not ended: its slots end together. All of it if task is NULL. */
 WEIR_API int64_t weir_task_life_ns(const weir_task_metrics *task, int64_t elapsed_ns);
 
-/* Its mean number of slots; negative = not known. */
+/* The mean number of slots of a stage; negative = not known. */
 WEIR_API double weir_num_slots(const weir_task_metrics *task, int64_t elapsed_ns);
 
 /* -- the database -- */
@@ -113,15 +113,16 @@ WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error
 struct weir_sqlite_writer;
 
 /*
- * Opens what a writer records, in its file or in memory, while the run goes on or after it: first waits until all that it has observed
- * is written (weir_sqlite_flush()). Laps are observed when they end (weir_pipeline_options.stats_interval_ns). The reader is a
- * connection of its own, and may be used on another thread. The reader also works after weir_sqlite_close(). While a reader of a
- * recording in memory holds it (weir_reader_hold()) or is in the middle of a query, the writer keeps entries in its buffer. On failure
- * *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
+ * Opens what a writer records, in its file or in memory, while the run goes on or after it. First waits until all
+ * that the writer has observed is written (weir_sqlite_flush()). Laps are observed when they end
+ * (weir_pipeline_options.stats_interval_ns). The reader is a connection of its own, and may be used on another
+ * thread. The reader also works after weir_sqlite_close(). A reader may hold a recording in memory
+ * (weir_reader_hold()), or be in the middle of a query of it. Meanwhile the writer keeps entries in its buffer. On
+ * failure *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
  */
 WEIR_API int weir_reader_open_writer(struct weir_sqlite_writer *writer, weir_reader **reader, weir_error *error);
 
-/* Its queries must have ended. NULL is fine. */
+/* All queries of the reader must have ended. NULL is accepted. */
 WEIR_API void weir_reader_close(weir_reader *reader);
 
 /* The path as it was opened, for messages. */
@@ -148,19 +149,19 @@ WEIR_API const char *weir_reader_sql(const weir_reader *reader);
 #define WEIR_ALL_RUNS INT64_C(0)
 #define WEIR_LAST_RUN \
     INT64_C(-1) /* the one that started last of those that have laps, or have not ended; or of all */
-#define WEIR_PREVIOUS_RUN INT64_C(-2) /* the one before, of those that have laps, or have not ended */
+#define WEIR_PREVIOUS_RUN INT64_C(-2) /* the run before the last one, of the runs that have laps, or have not ended */
 
 /*
- * A zeroed struct selects everything, in the order of time. A record must match all conditions. If a kind of record
- * lacks the field of a condition, the condition is applied by time: the record must lie in a lap that matches (a
- * failure in a phase). For runs, stages and nodes it is ignored. Strings are copied.
+ * A zeroed struct selects everything, in the order of time. A record must match all conditions. A kind of record may
+ * lack the field of a condition: failures have no phase, for example. Then the record must lie in the time of a lap
+ * that matches. For runs, stages and nodes such a condition is ignored. Strings are copied.
  */
 typedef struct weir_filter {
     int64_t
         run_id; /* WEIR_ALL_RUNS, WEIR_LAST_RUN, WEIR_PREVIOUS_RUN or its number; WEIR_ENOTFOUND if there is none */
     /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared as a whole, and
-       without its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and its queue, "decode*_queue" only
-       the queue; "read" is also the span "io/read" */
+       without its numbers, its bracket and "_queue": "decode" matches "0:1:decode[10]" and its queue, "decode*_queue"
+       only the queue; "read" also matches the span "io/read" */
     const char *name;
     const char *node_id; /* glob for the node (NULL = any) */
     bool by_rank;        /* only rank `rank` */
@@ -522,10 +523,10 @@ static inline bool weir_row_is_null(const weir_row *row, int column)
 typedef int weir_row_function(void *self, const weir_row *row, weir_error *error);
 
 /*
- * Rows of SQL, with weir's functions (docs/sql.md). Its tables are the lists of weir query --list: runs, stages, tasks,
- * flow, queues, pools, process, machine, spans, counters, events, failures and items; and stacks (all of the run) and samples,
- * the functions that were sampled. Each has the rows that match the
- * filter (its order and limit are ignored), and the columns of the schema, NULL where the database lacks one. `sql` is
+ * Rows of SQL, with weir's functions (docs/sql.md). Its tables are the lists of weir query --list: runs, stages,
+ * tasks, flow, queues, pools, process, machine, spans, counters, events, failures and items. Two more are stacks (all
+ * of the run) and samples, the functions that were sampled. Each table has the rows that match the filter (its order
+ * and limit are ignored). It has the columns of the schema; a column that the database lacks is NULL. `sql` is
  * "SELECT …" or ", another AS (…) SELECT …": it follows a WITH RECURSIVE of these tables. `text` (may be NULL) is its
  * parameter :text. WEIR_OK, or the first failure.
  */
@@ -551,9 +552,9 @@ typedef struct weir_row_column {
 /* The rows of weir_reader_select() one after the other, with names and types of the columns. */
 typedef struct weir_rows weir_rows;
 
-/* Arguments as of weir_reader_select(). The rows are of one snapshot. A statement with expressions may be run twice: their types are
-   only known from their values. On success end them with weir_rows_end(), before the reader is closed. On failure *rows is
-   NULL. */
+/* The arguments are those of weir_reader_select(). The rows are of one snapshot. A statement with expressions may be
+   run twice: their types are only known from their values. On success end them with weir_rows_end(), before the
+   reader is closed. On failure *rows is NULL. */
 WEIR_API int weir_rows_begin(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
                              weir_rows **rows, weir_error *error);
 
@@ -583,10 +584,10 @@ typedef enum weir_group_by {
     WEIR_BY_JOB_PHASE = 16,
     WEIR_BY_STEP = 32, /* bins of steps; a lap counts in the bin of its first step, a lap without steps in none */
     WEIR_BY_TIME = 64, /* bins of time; a lap counts in the bin of its end */
-    WEIR_BY_TRANSITION = 128, /* phase, and the one before it: "eval > train"; the first is "start > …" */
+    WEIR_BY_TRANSITION = 128, /* phase, and the phase before it: "eval > train"; the first is "start > …" */
     WEIR_BY_LAP = 256,        /* each lap alone, with its name, run and phase */
     WEIR_BY_MODE = 512,
-    WEIR_BY_MODE_TRANSITION = 1024, /* mode, and the one before it: "train > eval"; the first is "start > …" */
+    WEIR_BY_MODE_TRANSITION = 1024, /* mode, and the mode before it: "train > eval"; the first is "start > …" */
 } weir_group_by;
 
 /* A zeroed struct aggregates everything into one group. */
@@ -621,7 +622,7 @@ typedef struct weir_group_key {
 typedef struct weir_total {
     weir_group_key key;
     weir_subject subject;
-    const char *kind; /* as of weir_lap_record */
+    const char *kind; /* as in weir_lap_record */
     int64_t
         elapsed_ns; /* of all laps together; of spans and counters: of all laps of their runs, also those without it */
     int64_t suspended_ns; /* part of it in which the process did not run; -1 = not known */
@@ -663,9 +664,9 @@ WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, co
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
 
-/* The value of a measure, as weir_measure_value() has it. Of runs that went on at the same time (the ranks of a job),
-   what is counted per second, and CPUs in use, are those of all together; percentiles of laps without histograms are as
-   recorded. */
+/* The value of a measure, as weir_measure_value() has it. Runs may have gone on at the same time, as the ranks of a
+   job do. Counts per second and CPUs in use are then those of all runs together. Percentiles of laps without
+   histograms are as recorded. */
 WEIR_API double weir_total_value(const weir_total *total, const weir_measure *measure);
 
 /* The queue from which the consumer takes items; NULL = none. */
@@ -701,12 +702,15 @@ typedef struct weir_finding {
 typedef void weir_finding_function(void *self, const weir_finding *finding);
 
 /*
- * Checks, in this order: that every table has its columns; that the file is intact (quick: without comparing each
- * index with its table); that every row belongs to an existing run; and for each run that its metrics are consistent:
- * histograms with the counts of tasks and items, busy and waiting time with slots × time, each lap with the previous
- * one, failed tasks with their records, items put into a queue with items taken out. Only reads. Memory use does not
- * depend on the number of laps. If a run has many faults of one kind, the first few are reported, and the number of
- * others.
+ * Checks, in this order:
+ *   - that every table has its columns;
+ *   - that the file is intact (quick: without comparing each index with its table);
+ *   - that every row belongs to an existing run;
+ *   - that the metrics of each run are consistent, as follows.
+ * Histograms must agree with the counts of tasks and items, and busy and waiting time with slots × time. Each lap
+ * must agree with the previous one, failed tasks with their records, and items put into a queue with items taken out.
+ * Only reads. Memory use does not depend on the number of laps. If a run has many faults of one kind, the first few
+ * are reported, and the number of others.
  *
  * Returns WEIR_OK if the checks could be run, even if they found faults.
  */
@@ -724,11 +728,11 @@ typedef struct weir_merged {
 
 /*
  * Copies all runs of the database at `from` into the one at `to`, which is created if missing, in one transaction. A
- * run is identified by its node, rank, process, start and command. A run that is already there is left as it is, or
- * replaced if the copy is newer (it had not ended when it was copied before), so that nothing counts twice. Runs get
- * new numbers. A writer may be using `from`: what it has written so far is copied. WEIR_EINVAL if both are the same
- * file. If `to` is created, SIGINT, SIGTERM and SIGHUP of this thread wait meanwhile; one that waits ends the merge:
- * WEIR_ESTOPPED.
+ * run is identified by its node, rank, process, start and command. A run that is already there is left as it is, so
+ * nothing counts twice. It is replaced if the copy is newer, because the run had not ended when it was copied before.
+ * Runs get new numbers. A writer may be using `from`: what it has written so far is copied. WEIR_EINVAL if both are
+ * the same file. If `to` is created, SIGINT, SIGTERM and SIGHUP of this thread wait meanwhile; one that waits ends
+ * the merge: WEIR_ESTOPPED.
  */
 WEIR_API int weir_database_merge(const char *to, const char *from, weir_merged *merged, weir_error *error);
 

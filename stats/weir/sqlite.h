@@ -10,9 +10,9 @@
  *     if (weir_sqlite_close(writer, &error) != WEIR_OK) …   says how many entries are missing
  *
  * An entry (a lap of a stage or a queue, a failure, an event) goes into a bounded buffer. All buffered entries are
- * written to the database in one transaction when a quarter of the buffer is used, or when the oldest entry has
- * waited for flush_interval_ns. Meanwhile readers may follow the run, and other writers may write to the same file.
- * After a crash, everything up to the last flush is kept.
+ * written to the database in one transaction. This happens when a quarter of the buffer is used, or when the oldest
+ * entry has waited for flush_interval_ns. Meanwhile readers may follow the run, and other writers may write to the
+ * same file. After a crash, everything up to the last flush is kept.
  *
  * Writers that a process opens for the same file, one for each of its pipelines, share one thread, one connection and its
  * transactions. Each has its own buffer, limits and runs. A writer stays with the process that has opened it: in a forked
@@ -75,11 +75,11 @@ WEIR_API int weir_sqlite_open_sized(const char *path, const weir_sqlite_options 
                                     weir_sqlite_writer **writer, weir_error *error);
 
 /*
- * Opens the database, creates the file and the folders of its path if missing, and starts the thread; or joins the writers
- * that this process has for the file. Any thread. An empty file
- * is used as it is. Fails, without changing anything, if the file is not a database, belongs to another program, has
- * a newer schema than this library knows, or cannot be written. Then *error (may be NULL) holds one line that names
- * the path, and *writer is NULL. options may be NULL. With in_memory, path must be NULL.
+ * Opens the database, creates the file and the folders of its path if missing, and starts the thread. If this process
+ * has writers for the file already, it joins them. Any thread. An empty file is used as it is. Fails, without
+ * changing anything, if the file is not a database, belongs to another program, or cannot be written. It also fails
+ * if the schema is newer than this library knows. Then *error (may be NULL) holds one line that names the path, and
+ * *writer is NULL. options may be NULL. With in_memory, path must be NULL.
  */
 static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
                                    weir_error *error)

@@ -22,10 +22,10 @@ extern "C" {
 typedef int weir_summary_line(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
 /*
- * Writes the summary of all records that match the filter (NULL = all), from "PIPELINE PERFORMANCE SUMMARY" between its
- * two rules to the rule below "Database: PATH". The database is only read; a writer may be using it. line may be NULL. The
- * metrics of several runs are aggregated by name. totals: those of that filter (WEIR_BY_NAME) if they have already been
- * read, else NULL.
+ * Writes the summary of all records that match the filter (NULL = all). The summary begins with "PIPELINE PERFORMANCE
+ * SUMMARY" between its two rules. It ends with the rule below "Database: PATH". The database is only read; a writer
+ * may be using it. line may be NULL. The metrics of several runs are aggregated by name. totals: those of that filter
+ * (WEIR_BY_NAME) if they have already been read, else NULL.
  *
  * When something is missing, a line between "Database: PATH" and the last rule says so: the run has not ended (it is
  * running, or was killed), or entries could not be written.

@@ -1,7 +1,8 @@
 /*
- * libFuzzer's target: what is told from a packet's bytes without decoding (bitstream.c, av1_frames.c, av1_plan.c), and the index
- * that is made of a file's packets (frame_index.c). The first bytes of the input choose the codec and its extradata. Every packet is in memory
- * of just its size: FFmpeg pads packets, so that reading beyond one would never be seen in a run of the stage.
+ * libFuzzer's target: what is read from a packet's bytes without decoding (bitstream.c, av1_frames.c, av1_plan.c),
+ * and the index that is made of a file's packets (frame_index.c). The first bytes of the input choose the codec and
+ * its extradata. Every packet is in memory of just its size: FFmpeg pads packets, so that reading beyond one would
+ * never be seen in a run of the stage.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -22,7 +22,7 @@ enum { SEALED = 1, IN_FILE = 2, MAX_QUESTIONS = 100 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is done is told in one way by both functions. */
+/* Both functions write what is done in one way. */
 static void ask_number(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t seq)
 {
     uint64_t low = 7, end = 7;
@@ -40,7 +40,7 @@ static void ask_set(const weir_checkpoint *checkpoint, size_t source, const weir
         ask_number(checkpoint, source, set->epoch, others[i]);
     for (size_t i = 0; i < set->num_runs && i < MAX_QUESTIONS; i++) {
         const weir_done_run *run = &set->runs[i];
-        /* what is done is told in one way: runs that touch are one run */
+        /* what is done is written in one way: runs that touch are one run */
         require(run->first <= run->last && run->first > (i ? run[-1].last + 1 : set->low));
         ask_number(checkpoint, source, set->epoch, run->first - 1);
         ask_number(checkpoint, source, set->epoch, run->first);

@@ -1,7 +1,7 @@
 /*
- * libFuzzer's target: what else comes from outside. The first byte of the input says what the others are: the traces,
- * lists and archives of other programs, the index of a dataset with changed values, command lines, and the messages of a
- * child process that a file has broken.
+ * libFuzzer's target: what else comes from outside. The first byte of the input says what the others are. They are
+ * traces, lists and archives of other programs, or the index of a dataset with changed values. They may also be
+ * command lines, or the messages of a child process that a file has broken.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /*
  * libFuzzer's target: the redactor of URLs, which reads every label, message, log line and recorded command line. The first
  * byte of the input chooses: any text, or a URL with a secret in a known place. In the URL only the parts that may be
- * anything come from the input, and the secret is known by its mark, so that no second reading of URLs judges the first.
+ * anything come from the input. The secret is known by its mark, so the test needs no second reader of URLs to judge
+ * the first.
  */
 #include <stddef.h>
 #include <stdint.h>

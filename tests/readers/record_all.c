@@ -1,7 +1,7 @@
 /*
- * Records a real run that has everything which exports can show: clips that are decoded and one that is broken, steps, phases,
- * modes, events, spans, a marker, levels and totals, with names that readers must not stumble over. It prints what its
- * consumer saw, as JSON: the readers of tests/readers must find the same.
+ * Records a real run that has everything which exports can show. It has clips that are decoded and one that is
+ * broken, steps, phases, modes, events, spans, a marker, levels and totals. Names are such that readers could stumble
+ * over them. It prints what its consumer saw, as JSON: the readers of tests/readers must find the same.
  *
  *     record_all CLIPS FOLDER RANK      FOLDER/run.db gets a run; live-RANK.prom, live-RANK and trace-RANK.json are new
  */
@@ -38,7 +38,7 @@ static const char *path_of(const char *folder, const char *name, int rank, const
     return path;
 }
 
-/* The two totals whose names are equal without what is no letter must not become one. */
+/* The two totals whose names differ only in characters that are not letters must not become one. */
 typedef struct counters {
     weir_counter *frames, *loss, *bytes, *bytes_ms, *dotted, *odd, *unused;
 } counters;

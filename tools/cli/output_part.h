@@ -11,7 +11,7 @@ void output_part_begin(sigset_t *before);
 /* The path is copied; NULL = nothing to remove. */
 void output_part_end(const sigset_t *before, const char *path);
 
-/* It is complete, or removed. */
+/* The file is complete, or was removed. */
 void output_part_forget(void);
 
 #endif

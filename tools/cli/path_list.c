@@ -252,7 +252,7 @@ static bool read_csv(reading *from, char separator)
         from->line = line;
         int num_cells = next_row(from, separator, cells);
         next_line = from->line;
-        from->line = line; /* what is refused is told of the line where its row begins */
+        from->line = line; /* a refusal names the line where the row begins */
         if (num_cells < 0)
             return refuse(from, "a quote is not closed, or there are too many cells");
         if (num_cells == 1 && !*cells[0])

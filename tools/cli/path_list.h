@@ -41,7 +41,7 @@ bool path_list_has_columns(const char *text, const char *file, const path_list_n
 bool path_list_read_text(char *text, const char *file, const path_list_names *names, path_list *list,
                          char problem[512]);
 
-/* The whole file. Both are copied; label may be NULL. */
+/* Adds a whole file. path and label are copied; label may be NULL. */
 void path_list_add(path_list *list, const char *path, const char *label);
 
 void path_list_free(path_list *list);

@@ -226,7 +226,7 @@ static void open_cell(table *t)
 
 /* -- text */
 
-/* Its width in terminal columns: one per character. */
+/* The width of a text in terminal columns: one per character. */
 static size_t width_of(const char *text)
 {
     return weir__text_columns(text, strlen(text));

@@ -1,7 +1,7 @@
 /*
- * Tables in four forms: text for a person (aligned, few digits, units), HTML with the same cells, JSON (an array of
- * objects) and CSV (RFC 4180, with a header line), the last two with full precision in the base unit: seconds, bytes,
- * shares from 0 to 1, Unix time.
+ * Tables in four forms: text for a person (aligned, few digits, units); HTML with the same cells; JSON (an array of
+ * objects); and CSV (RFC 4180, with a header line). JSON and CSV have full precision in the base unit: seconds,
+ * bytes, shares from 0 to 1, Unix time.
  *
  *     static const table_column columns[] = {
  *         { "stage", "stage", TABLE_WORDS }, { "num_tasks", "tasks", TABLE_COUNT }, { "p99_time", "p99", TABLE_TIME },
@@ -12,8 +12,8 @@
  *
  * Rows are written as they are filled, in constant memory; as text, one screenful at a time, so that columns are
  * aligned. On a terminal, a column with the same value in all rows becomes part of a sentence above them. Where a
- * terminal is too narrow, long words go below their row, and the columns are divided into sections that each begin with
- * the key columns; a single row becomes a sentence, and so do all rows if the keys leave no room. Nothing is cut.
+ * terminal is too narrow, long words go below their row. The columns are divided into sections that each begin with
+ * the key columns. A single row becomes a sentence, and so do all rows if the keys leave no room. Nothing is cut.
  */
 #ifndef TOOLS_CLI_TABLE_H
 #define TOOLS_CLI_TABLE_H

@@ -61,7 +61,7 @@ static double slots_of(const weir_total *side)
     return weir_num_slots(&side->metrics.task, side->elapsed_ns);
 }
 
-/* Of all tasks: failed ones also keep slots busy. */
+/* The mean over all tasks: failed ones also keep slots busy. */
 static double time_per_task(const weir_total *side)
 {
     return (double)side->metrics.task.busy_ns / 1e9 / (double)side->metrics.task.num_tasks;
@@ -204,7 +204,7 @@ static const comparison_pair *say_move(FILE *out, const lap_comparison *c)
     return NULL;
 }
 
-/* Returns the stage whose change was told; NULL = none. */
+/* Returns the stage whose change was printed; NULL = none. */
 static const comparison_pair *say_limits(FILE *out, const lap_comparison *c)
 {
     for (int side = 0; side < 2; side++)
@@ -290,7 +290,7 @@ static void put_row(table *t, bool as_text, bool with_name, const comparison_row
 
 enum { MOST_ROWS = 8 };
 
-/* It is clear, and the numbers that are shown differ. */
+/* The difference is clear, and the numbers that are shown differ. */
 static bool is_clear(const comparison_row *row)
 {
     return row->verdict >= VERDICT_DIFFERENT && fabs(row->change) >= 0.0005;
@@ -305,8 +305,8 @@ static int by_weight(const void *left, const void *right)
     return (fabs(a->change) < fabs(b->change)) - (fabs(a->change) > fabs(b->change));
 }
 
-/* The rows that people see: those that differ most clearly, at most so many, and the throughput. The caller frees the list,
-   which has a false or true for each row. */
+/* The rows that people see: a limited number of those that differ most clearly, and the throughput. The caller frees
+   the list, which has a false or true for each row. */
 static bool *choose_rows(const lap_comparison *c)
 {
     bool *is_shown = memory_get(c->num_rows + 1, sizeof *is_shown);

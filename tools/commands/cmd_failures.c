@@ -151,7 +151,7 @@ static int put_label(void *count, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-/* That nothing failed is an answer, if failures are recorded and no filter leaves them out. */
+/* "Nothing failed" is an answer if failures are recorded and no filter leaves them out. */
 static int explain_none(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_run_record run;

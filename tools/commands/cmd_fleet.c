@@ -31,8 +31,8 @@ static const option_row rows[] = {
 /* ---- the statements ---------------------------------------------------------------------------------------------- */
 
 /*
- * Of a database, each run that has started: what its state is derived from, and a JSON object; :text is the path. Its laps
- * are those of the sink's queue, [start, end, items, elapsed, occupied], about 200 at most.
+ * For each run of a database that has started: what its state is derived from, and a JSON object. :text is the path.
+ * Its laps are those of the sink's queue, [start, end, items, elapsed, occupied], about 200 at most.
  */
 static const char runs_of_database[] =
     ", extent AS (SELECT *, coalesce(ended, (SELECT max(timestamp) FROM queues q WHERE q.run_id = t.run_id),"
@@ -61,11 +61,11 @@ enum { RUN_NODE, RUN_PID, RUN_STARTED, RUN_ENDED, RUN_STATUS, RUN_OBJECT };
  * Compares the ranks of one job. :text is {"slower": 0.1, "job": pattern or null, "deviations": 9, "runs": [[state, run],
  * …]}.
  *
- * A job has a name, a number of ranks, and no gap of a minute in which none of its runs goes on; the last one that
- * matches is taken, and of it the last run of each rank. A figure is a rank's rate (0), the time of an item in which it
- * needed a CPU, waited for one, in a task, for a thread, or for the consumer (1 to 5), or the items in a twentieth of the
- * job's time (10 to 29), over which laps are spread; each is compared with the median rank's. Twentieths in which the rank or
- * most ranks had ended do not count.
+ * A job has a name, a number of ranks, and no gap of a minute in which none of its runs goes on. The last job that
+ * matches is taken, and of it the last run of each rank. Figure 0 is a rank's rate. Figures 1 to 5 are the parts of
+ * the time of an item: it needed a CPU, waited for one, waited in a task, for a thread, or for the consumer. Figures
+ * 10 to 29 are the items in each twentieth of the job's time, over which laps are spread. Each figure is compared
+ * with that of the median rank. Twentieths in which the rank or most ranks had ended do not count.
  *
  * A straggler has so few items that it is not by chance: items that come at random vary by the root of their number. That
  * any of n ranks is beyond z times that has a probability of at most n * exp(-z * z / 2); deviations is the z * z that

@@ -128,7 +128,7 @@ static const option_row rows[] = {
 #define TASK_LIFE  "(elapsed * coalesce(" SLOT_TIME " / nullif(" SLOT_TIME " + coalesce(ended_time, 0), 0), 1))"
 #define QUEUE_LIFE "nullif(elapsed - coalesce(ended_time, 0), 0)"
 
-/* Of stages, queues, spans and counters; NULL = all are the same. */
+/* For stages, queues, spans and counters; NULL = all are the same. */
 static const struct {
     const char *tasks, *queues, *spans, *counters;
 } sort_terms[] = {

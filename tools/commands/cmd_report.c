@@ -169,8 +169,8 @@ static bool takes_from(const char *inputs, const char *node)
     return found && (found[strlen(node)] == '_' || found[strlen(node)] == '.');
 }
 
-/* Its slots, what they did, and how often there was something in its queue; the limit has a border. An arrow comes from
-   the node before; where it takes from another one, it says so. */
+/* Draws a node: its slots, what they did, and how often there was something in its queue. The limit has a border. An
+   arrow comes from the node before. Where the node takes from another one, the arrow says so. */
 static int put_node(void *self, const weir_record *record, weir_error *error)
 {
     pipeline_drawing *p = self;

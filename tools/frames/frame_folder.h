@@ -16,7 +16,7 @@ typedef struct frame_folder {
  * Writes what is sampled of "a/clip.mp4" in the only input folder as "a/clip.mp4.npy" or "a/clip.mp4/%04d.png"; with
  * several inputs, names begin with the path of the input. Names are made from the items' identities (frame_name.h); where
  * two of the inputs would get one name, nothing is decoded. Failures are logged and do not end the run. The last line
- * on stderr says how many files were written. Returns the exit status, as of weir record.
+ * on stderr says how many files were written. Returns the exit status, as weir record does.
  */
 int frame_folder_write(const frame_folder *job);
 

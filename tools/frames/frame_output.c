@@ -215,7 +215,7 @@ static void free_output(frame_output *output)
     free(output);
 }
 
-/* Of pictures, the first one. */
+/* With pictures, it is the path of the first one. */
 static int check_first_path(const frame_output *output, weir_error *error)
 {
     bool has_number;

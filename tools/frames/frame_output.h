@@ -18,8 +18,8 @@ typedef enum frame_format {
 
 typedef struct frame_output frame_output;
 
-/* Sets the format for a file's extension; stdout ("-") is raw, and a name without an extension an array. False: files
-   of this extension are of a format that is not written. */
+/* Sets the format for a file's extension. The format of stdout ("-") is raw; that of a name without an extension is
+   an array. False: the format of this extension cannot be written. */
 bool frame_format_of(const char *path, frame_format *format);
 
 /* path "-": stdout. For PNG the first %d or %04d in the path becomes the frame's number; without one, only one frame

@@ -34,7 +34,7 @@ axis axis_of(const char *unit, const value_range *values, double from, double to
 /* The pixel of a value; one beyond the end is at the end. */
 double axis_at(const axis *a, double value);
 
-/* At most so many ticks, and at most AXIS_MAX_TICKS. Returns their number. */
+/* Makes at most max_ticks ticks, and at most AXIS_MAX_TICKS. Returns their number. */
 size_t axis_ticks(const axis *a, size_t max_ticks, double ticks[AXIS_MAX_TICKS]);
 
 /* A value in its unit: "41.7 ms", "1.50 MB", "45 %", "120". */

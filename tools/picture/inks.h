@@ -25,7 +25,7 @@ typedef enum ink {
 } ink;
 enum { NUM_TINTS = INK_PHASES_END - INK_PHASES };
 
-/* Curves: class "cN" has the colour, "dN" the dashes, for so many curves that can be distinguished. */
+/* Curves: class "cN" has the colour, "dN" the dashes. Together they distinguish this number of curves. */
 enum { NUM_CURVE_COLOURS = 7, NUM_CURVE_DASHES = 3 };
 
 /* The style sheet of all pictures of a page or an SVG file. A picture is in an element of the class "weir". */

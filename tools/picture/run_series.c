@@ -218,8 +218,9 @@ static void close_bin(const series_set *set, const series_list *list, series *li
     open->total.key.num_laps = 0;
 }
 
-/* Of what is drawn as a curve. lap_ns: the length of the lap, or of each of those that were joined to it. A lap that a phase or the end of the run has cut short is no extreme: the less time it has, the
-   more its rates vary. */
+/* Notes the extremes of what is drawn as a curve. lap_ns: the length of the lap, or of each of those that were joined
+   to it. A lap that a phase or the end of the run has cut short does not count as an extreme: the less time it has,
+   the more its rates vary. */
 static void note_extremes(const reading *r, struct series_open *open, const series_list *list, const weir_total *lap,
                           int64_t lap_ns)
 {

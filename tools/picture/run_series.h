@@ -17,7 +17,7 @@
 
 enum { SERIES_MAX_POINTS = 320 };
 
-/* Of the laps of a bin together, and of the single laps. NAN = not known. */
+/* The value of all laps of a bin together, and the extremes of its single laps. NAN = not known. */
 typedef struct series_value {
     double mean, low, high;
 } series_value;

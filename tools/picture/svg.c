@@ -8,7 +8,7 @@
 #include "tools/cli/memory.h"
 #include "tools/cli/table.h"
 
-/* Of a column, at 12 px: the mean of Latin text in common fonts is 6.2 px or less; 6.7 px for bold ones. */
+/* The width of a column, at 12 px: the mean of Latin text in common fonts is 6.2 px or less; 6.7 px for bold ones. */
 static const double column_px = 6.7;
 
 void svg_number(FILE *out, double number)

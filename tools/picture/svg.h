@@ -7,7 +7,8 @@
 /* At most two decimals, without zeros at the end. */
 void svg_number(FILE *out, double number);
 
-/* Escaped, on one line, with characters that XML does not allow replaced; at most so many columns, then "…". */
+/* Writes the text escaped, on one line, with characters that XML does not allow replaced. After max_columns columns
+   it writes "…". */
 void svg_escape(FILE *out, const char *text, size_t max_columns);
 
 /* How wide a text is about, in any sans-serif font. */

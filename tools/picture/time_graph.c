@@ -348,7 +348,7 @@ static void put_span(const time_graph *g, double from, double to)
     fputc('Z', g->out);
 }
 
-/* Those that are in a pixel that is shaded already change nothing. */
+/* Pauses in a pixel that is shaded already change nothing. */
 void graph_pauses(const time_graph *g, const series_marks *pauses, bool titled)
 {
     double shown = -INFINITY;

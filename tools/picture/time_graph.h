@@ -40,8 +40,9 @@ void graph_time_grid(const time_graph *g);
 void graph_time_labels(const time_graph *g);
 
 /*
- * Adds the values of a curve to a range. Each lap counts, so that no curve is cut off, except a last lap that the end of the run
- * has cut short, if its value is more than twice the others: a spike of a rate, which would flatten the curve.
+ * Adds the values of a curve to a range. Each lap counts, so no curve is cut off. The exception is a last lap that
+ * the end of the run has cut short, if its value is more than twice the others. It would be a spike of a rate, and
+ * flatten the curve.
  */
 void graph_add_range(value_range *range, const series *line, const series_value *values);
 

@@ -23,7 +23,8 @@ void record_explain_join(record_explain *explain);
 /* After the join: NULL = there is none, *reason says why. */
 const weir_verdict *record_explain_verdict(const record_explain *explain, const char **reason);
 
-/* After the join: whether there is none because the run was too short, or too slow, to measure anything; that is no failure. */
+/* After the join: whether there is none because the run was too short, or too slow, to measure anything; that is not
+   a failure. */
 bool record_explain_had_too_little(const record_explain *explain);
 
 /* NULL is fine. */

@@ -10,7 +10,7 @@ const weir_export_format *record_export_format(size_t index);
 /* The options of all formats; the offsets are those of record_settings. They live as long as the program. */
 const option_row *record_export_rows(void);
 
-/* What weir_export_open() is told: what was given, the presets, and the rank. */
+/* What weir_export_open() gets: the options that were given, the presets, and the rank. */
 weir_export_options record_export_options(const record_settings *settings, size_t index);
 
 /* The path of a rank: "weir.rank3.prom", "log/rank3"; to be freed. NULL = as given: it has {rank}, which the format replaces. */

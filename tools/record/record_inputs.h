@@ -14,8 +14,9 @@
 /* Which files of the inputs this process takes: the same rule in every process. */
 typedef struct record_share {
     weir_world world;
-    /* By a hash of the identity, not by the number: the files that are left are then spread over the processes, even if
-       those of one are left, and even if the processes read different states of the databases, or sign URLs themselves. */
+    /* By a hash of the identity, not by the number. Then the files that are left are spread over the processes, even
+       if only those of one process are left. This also holds if the processes read different states of the databases,
+       or sign URLs themselves. */
     bool by_identity;
     record_ended ended;               /* files that are skipped */
     const record_ended *ended_before; /* the same, of earlier runs (NULL = none) */
@@ -24,7 +25,8 @@ typedef struct record_share {
 /* One folder of the inputs. Immutable while sources use it. */
 typedef struct record_listing {
     const struct record_inputs *inputs;
-    /* Of the folder; added to the numbers of its files, so that small folders do not all begin with rank 0. */
+    /* The number of the folder. It is added to the numbers of its files, so small folders do not all begin with rank
+       0. */
     size_t number;
 } record_listing;
 

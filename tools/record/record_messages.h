@@ -23,7 +23,8 @@ void record_tell_failures(const record_settings *settings, uint64_t num_failures
 /* Says that nothing could be decoded. Returns RECORD_FAILED. */
 int record_tell_useless(const record_settings *settings, uint64_t num_failures);
 
-/* Prints the end screen of the runs that match, or the full summary and the failures. Returns as weir_summary_write(). */
+/* Prints the end screen of the runs that match, or the full summary and the failures. Returns what
+   weir_summary_write() returns. */
 int record_print_summary(const record_settings *settings, weir_reader *reader, const weir_filter *filter,
                          weir_error *error);
 

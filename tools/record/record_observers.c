@@ -60,7 +60,7 @@ void record_observers_request(const record_observers *observers)
         weir_export_request(observers->exports[i]);
 }
 
-/* Whether all is written; records of a trace that were lost are told, but the statistics are complete. */
+/* Whether all is written; records of a trace that were lost are reported, but the statistics are complete. */
 static bool is_complete(const record_settings *settings, int status, const weir_error *error)
 {
     if (status != WEIR_OK)

@@ -25,7 +25,7 @@ enum { MAX_LISTED = 10 };
 
 /* -- the rank */
 
-/* What identifies a job, and its restarts. torchrun sets "none" if it was not told. */
+/* What identifies a job, and its restarts. torchrun sets "none" if it was not given. */
 static const char *const job_variables[][2] = {
     { "WEIR_JOB", NULL },
     { "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT" },

@@ -1,6 +1,6 @@
 /*
- * A recording on several processes, started by mpirun, srun or torchrun: which rank this is, and the end of the job on
- * rank 0, which waits for the other ranks' databases, merges them and prints one summary. Ranks do not communicate
+ * A recording on several processes, started by mpirun, srun or torchrun: which rank this is, and the end of the job.
+ * Rank 0 waits for the other ranks' databases, merges them and prints one summary. Ranks do not communicate
  * otherwise.
  */
 #ifndef TOOLS_RECORD_RECORD_RANKS_H
@@ -24,14 +24,14 @@ void record_ranks_free(record_ranks *ranks);
 
 /*
  * The end of the job, after this rank's database has been closed. On rank 0: waits for the others (only briefly after
- * a signal), merges their databases, prints the summary, and names ranks that did not end and the files that they left.
- * On others: a line. Returns the exit status; exit_status is that of this rank's run.
+ * a signal), merges their databases, and prints the summary. Names ranks that did not end and the files that they
+ * left. On other ranks: prints a line. Returns the exit status; exit_status is that of this rank's run.
  */
 int record_ranks_end(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
                      int exit_status, uint64_t num_files, uint64_t num_failures);
 
-/* Merges the databases of all ranks beside that of the job into it, also those of higher ranks that an earlier part of the
-   job with more ranks has left. */
+/* Merges the databases of all ranks beside that of the job into it. This includes those of higher ranks that an
+   earlier part of the job with more ranks has left. */
 int record_ranks_merge(const record_settings *settings, const char *job_path);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The inputs of weir record --explain, gone through as often as the experiment needs: the rounds follow each other within
- * one epoch. At the end of an epoch slots wait for each other, so that would be the limit where there are few files, and
- * the experiment would measure itself.
+ * one epoch. At the end of an epoch slots wait for each other. With few files that would be the limit, and the
+ * experiment would measure itself.
  */
 #ifndef TOOLS_RECORD_RECORD_ROUNDS_H
 #define TOOLS_RECORD_RECORD_ROUNDS_H
@@ -20,8 +20,8 @@ typedef struct record_rounds {
     atomic_uint num_ends; /* ends of epochs: those of the source that has made most of them */
 } record_rounds;
 
-/* As weir_source_directory() and weir_source_list(), in rounds. A source whose round has no file ends for good. Several
-   sources share the first round; after it, each one repeats its own files. */
+/* These do what weir_source_directory() and weir_source_list() do, in rounds. A source whose round has no file ends
+   for good. Several sources share the first round; after it, each one repeats its own files. */
 void record_rounds_source_directory(weir_builder *builder, const weir_directory_config *config, record_rounds *rounds,
                                     const weir_stage_options *options);
 void record_rounds_source_list(weir_builder *builder, const weir_list_config *config, record_rounds *rounds,

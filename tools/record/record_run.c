@@ -153,7 +153,7 @@ static int drain(weir_pipeline *pipeline, int signal_fd, const record_observers 
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
     bool has_result = false, is_over = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
-        /* It asks first: the pipeline counts a wait only from when its consumer has asked and found nothing. */
+        /* The consumer asks first: the pipeline counts a wait only after its consumer has asked and found nothing. */
         status = next_result(headspace, pipeline, &item, frames);
         if (status == WEIR_OK || status == WEIR_ETIMEDOUT)
             wait_for_results(pipeline, results_fd, signal_fd, observers,
@@ -381,7 +381,7 @@ static int report_experiments(const record_settings *settings, const record_outc
     return status;
 }
 
-/* Of a run of one process; exit_status is the one so far. Returns the one of the program. */
+/* Reports a run of one process. exit_status is the exit status so far. Returns that of the program. */
 static int report_run(const record_settings *settings, const record_outcome *outcome, int64_t run_id,
                       bool has_database, int exit_status)
 {

@@ -69,7 +69,8 @@ extern const char *const sampling_origin_names[];     /* as weir_time_origin */
 extern const char *const sampling_clip_start_names[]; /* as weir_clip_start */
 extern const char *const sampling_clip_short_names[]; /* as weir_clip_short */
 
-/* Its lists belong to the settings. The rows of the options exclude those that contradict each other. */
+/* The sampling that the settings choose. Its lists belong to the settings. The rows of the options exclude options
+   that contradict each other. */
 weir_sampling sampling_choose(const sampling_settings *settings);
 
 void sampling_free(sampling_settings *settings);

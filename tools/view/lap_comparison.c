@@ -169,7 +169,7 @@ bool comparison_is_share(const weir_measure *measure)
     return strcmp(measure->unit, "share") == 0;
 }
 
-/* Of the percentiles only those of tasks. */
+/* Of the percentiles, only those of tasks are compared. */
 static bool is_compared(weir_subject subject, const weir_measure *measure)
 {
     return !measure->metric && (subject <= WEIR_SUBJECT_FLOW || !is_quantile(measure)) &&
@@ -255,7 +255,7 @@ static estimate estimate_of(const comparison_pair *pair, int side, const weir_me
     return e;
 }
 
-/* Of Student's t with so many degrees of freedom, two-sided (Wallace's approximation, 1959). */
+/* The two-sided probability of Student's t with df degrees of freedom (Wallace's approximation, 1959). */
 static double chance_of(double t, double df)
 {
     double z = sqrt(df * log1p(t * t / df)) * (8 * df + 1) / (8 * df + 3);
@@ -322,7 +322,8 @@ static int by_chance(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Of all these differences by Holm's method (1979): at most 5 % of comparisons without any change have a clear one. */
+/* Judges all differences together, by Holm's method (1979): at most 5 % of comparisons without any change have a
+   clear difference. */
 static void judge_rows(lap_comparison *c)
 {
     double *chances = memory_get(c->num_rows + 1, sizeof *chances), most = 0;

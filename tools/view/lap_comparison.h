@@ -2,11 +2,11 @@
  * Two recordings side by side: for each measure of each stage, queue and pool, the difference and its confidence
  * interval.
  *
- * The confidence interval is computed from the laps. They are merged into about 64 batches, because neighbouring
- * laps are not independent, and each measure is computed again without each batch (the jackknife, Quenouille and
- * Tukey). The interval is the difference plus and minus Student's t times its standard error, with Welch's degrees of
- * freedom. Measures that are compared as ratios use logarithms. If a side has several runs, the batches are its runs, so
- * that the interval contains what varies between runs.
+ * The confidence interval is computed from the laps. They are merged into about 64 batches, because neighbouring laps
+ * are not independent. Each measure is computed again without each batch (the jackknife, Quenouille and Tukey). The
+ * interval is the difference plus and minus Student's t times its standard error, with Welch's degrees of freedom.
+ * Measures that are compared as ratios use logarithms. If a side has several runs, the batches are its runs, so that
+ * the interval contains what varies between runs.
  */
 #ifndef TOOLS_VIEW_LAP_COMPARISON_H
 #define TOOLS_VIEW_LAP_COMPARISON_H

@@ -174,7 +174,7 @@ static const weir_total *find_decode(const run_lines *s)
     return NULL;
 }
 
-/* Of all stages of that name: several runs may have other numbers of slots. 0 = there are none. */
+/* The sum over all stages of that name: several runs may have other numbers of slots. 0 = there are none. */
 static uint64_t count_decoded(const run_lines *s)
 {
     const weir_total_list *stages = &s->totals->of[WEIR_SUBJECT_STAGE];
@@ -191,7 +191,7 @@ static bool is_part(const run_lines *s)
     return f->start_unix_ns || f->end_unix_ns || f->by_step || f->phase || f->mode;
 }
 
-/* Of the run, or of the laps that the filter leaves. */
+/* The duration of the run, or of the laps that the filter leaves. */
 static int64_t shown_ns(const run_lines *s)
 {
     const weir_total *queue = weir_totals_sink_queue(s->totals);

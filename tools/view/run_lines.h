@@ -37,7 +37,7 @@ typedef struct run_lines {
 run_lines run_lines_on(FILE *out, weir_reader *reader, const weir_filter *filter);
 void run_lines_free(run_lines *s);
 
-/* What is known of the runs that match the filter. Results as of queries. */
+/* What is known of the runs that match the filter. Results are those of queries. */
 int run_lines_read(run_lines *s, weir_error *error);
 
 /* "k200: 198 of 400 files decoded in 46.4 s, 2 failed", without the end of the line. Counts num_done. */
@@ -49,7 +49,7 @@ void run_put_times(const run_lines *s);
 /* "LIMIT  The CPUs: … (likely, 68 %)", and a second limit; false, and nothing, if there is no verdict. */
 bool run_put_limit(const run_lines *s, const weir_verdict *verdict);
 
-/* A bar of so many columns, filled for the share. */
+/* Prints a bar of `width` columns, filled for the share. */
 void run_put_bar(FILE *out, double share, size_t width);
 
 /* The rate that a person looks at: files decoded, or items delivered. */

@@ -64,7 +64,7 @@ static bool is_option(const char *name, const char *word, size_t length)
            memcmp(word + 2, name, length - 2) == 0;
 }
 
-/* Options with a value that are settings, which are told, or say where a recording goes. */
+/* Options with a value. Either they are settings, which are reported, or they say where a recording goes. */
 static bool is_told(const char *word, size_t length)
 {
     static const char *const told[] = { "concurrency", "threads", "queue-items",        "queue-bytes",

@@ -19,7 +19,7 @@ typedef struct setting_changes {
     size_t count;
     bool are_same;     /* all settings are known, and none differs */
     bool are_recorded; /* SPDL records none */
-    bool is_other_job; /* the commands have other folders, epochs or options of decoding: this is no experiment */
+    bool is_other_job; /* the commands have other folders, epochs or options of decoding: this is not an experiment */
 } setting_changes;
 
 /* Valid as long as the comparison is. */

@@ -9,8 +9,8 @@
 #include "tools/cli/memory.h"
 #include "tools/cli/table.h"
 
-/* Frames beyond that count as their outermost one: the trees are walked by recursion, and the database may be anybody's. Ours
-   have at most 60. */
+/* Deeper frames count as the outermost one of them. The trees are walked by recursion, and the database may be from
+   anybody. Databases that weir writes have at most 60 frames. */
 enum { MAX_DEPTH = 1024 };
 
 /* A function, called from its parent; the children of the root are stages and threads. */

@@ -162,7 +162,7 @@ static bool is_running(const watched *w)
     return !w->run.has_ended && !is_gone(w);
 }
 
-/* Of a name, or the only one if name is NULL; NULL = none. */
+/* The total of that name, or the only total if name is NULL. Returns NULL if there is none. */
 static const weir_total *find_total(const weir_totals *totals, weir_subject subject, const char *name)
 {
     const weir_total_list *list = &totals->of[subject];
@@ -296,7 +296,7 @@ static void put_history(const run_lines *lines, const watched *w)
 
 /* ---- tables: columns are measures ---------------------------------------------------------------------------- */
 
-/* Of the whole run, up to the first NULL; then of the latest lap. */
+/* Measures of the whole run, up to the first NULL; then those of the latest lap. */
 static const char *const stage_measures[] = { "num_tasks",         "num_failures",    NULL,
                                               "tasks_per_s",       "work_per_s",      "ave_time",
                                               "p99_time",          "busy_share",      "wait_in_share",
@@ -544,7 +544,7 @@ static void put_head(run_lines *lines, const watched *w)
         run_put_limit(lines, w->verdict);
 }
 
-/* All of the screen; of tables only so many rows. */
+/* Makes the whole screen; tables have only the given numbers of rows. */
 static char *make_screen(run_lines *lines, const watched *w, const watch_view *view, size_t num_stages,
                          size_t num_queues)
 {

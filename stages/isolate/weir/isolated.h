@@ -24,15 +24,15 @@
  *
  * Each child is in a sandbox before it gets its first item (x86-64 and ARM64, Linux 4.14, weir built with libseccomp; elsewhere
  * each item fails with WEIR_EUNSUPPORTED unless no_sandbox is set). The program opens the files of the decode stages and passes
- * the descriptor, so that the child needs no file system: it opens nothing, has no network, starts no process, traces and
- * signals no other one, has no capabilities of root and cannot gain privileges, cannot be traced or dumped by others, and gets
- * only those environment variables that libraries need (LD_…, WEIR_…, the locale). What tries to open a file gets EACCES; what
- * makes one of the other calls is killed: "killed by SIGSYS".
- * Items that are URLs are decoded in a child of their own kind, which keeps the network and, with Landlock, may read
- * the system's libraries, certificates and resolver settings only; a slot that gets both kinds in turn starts a child at
- * each change. The sandbox does not stop a decoder from using CPU and memory (see task_deadline_ns and
- * max_memory_bytes), from returning wrong frames (of later files of the same child, too), or from reading what it has: the
- * items.
+ * the descriptor, so the child needs no file system. It opens nothing and has no network. It starts no process, and
+ * traces and signals no other one. It has no capabilities of root and cannot gain privileges. Others cannot trace or
+ * dump it. It gets only those environment variables that libraries need (LD_…, WEIR_…, the locale). A child that
+ * tries to open a file gets EACCES. A child that makes one of the other calls is killed: "killed by SIGSYS".
+ * Items that are URLs are decoded in another kind of child, which keeps the network. With Landlock, that child may
+ * read only the system's libraries, certificates and resolver settings. A slot that gets files and URLs in turn
+ * starts a child at each change. The sandbox does not stop a decoder from using CPU and memory (see task_deadline_ns
+ * and max_memory_bytes). A decoder can also return wrong frames (of later files of the same child, too), and read
+ * what it has: the items.
  *
  * Children are started with posix_spawn(), never with fork() alone, so multi-threaded programs can use them. Each child
  * runs a separate program, weir-child, which contains the decode stages of weir. For your own operations, write a
@@ -65,9 +65,9 @@ typedef struct weir_isolated_config {
                            of weir */
     size_t config_size; /* of *config, in bytes */
     const char
-        *program; /* path of the program that runs in the children; it must be of the same version of weir (NULL
-                           = the environment variable WEIR_CHILD or, if that is not set, weir-child, which is
-                           installed with weir) */
+        *program; /* path of the program that runs in the children; it must be of the same version of weir (NULL = the
+                           environment variable WEIR_CHILD; if that is not set, weir-child, which is installed with
+                           weir) */
     /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
        fail in the child, which usually fails with WEIR_ENOMEM. Also the size of a file that it writes (RLIMIT_FSIZE), one
        in memory included: of these it may have as many as descriptors, so a hostile decoder needs a limit of the system

@@ -146,8 +146,9 @@ double weir__model_used_cpus(const weir_model *model, const model_lap *lap)
 }
 
 /*
- * Where each slot has a thread, none waits for one that is at work: the wait is the time to pass on an item, to wake
- * the thread, and often to let the thread run that has just been woken. Where CPUs are short it is a wait for a CPU.
+ * Where each slot has a thread, none waits for one that is at work: the wait is the time to pass on an item and to
+ * wake the thread. Often it includes the time to let the thread run that has just been woken. Where CPUs are short it
+ * is a wait for a CPU.
  */
 static double hand_off_s(const weir_model *model, const model_lap *lap, size_t index, const pool_work *work)
 {

@@ -1,6 +1,6 @@
 /*
- * Predictions: simulates the model with its settings, then again with laps drawn at random (the bootstrap over laps),
- * which shows how much the prediction depends on random differences between laps.
+ * Predictions. Simulates the model with its settings, then again with laps drawn at random (the bootstrap over laps).
+ * The second part shows how much the prediction depends on random differences between laps.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ enum {
 
 /* ---- one simulation ----------------------------------------------------------------------------------------- */
 
-/* Task lengths relative to their mean: each is the mean of an equal part of the histogram, so that a deck has exactly
-   the mean of all tasks, however rare the long ones are. */
+/* Task lengths relative to their mean. Each is the mean of an equal part of the histogram. So a deck has exactly the
+   mean of all tasks, however rare the long ones are. */
 static double *make_deck(const weir_histogram *times, size_t most, size_t *size)
 {
     uint64_t count = times ? times->count : 0;

@@ -26,7 +26,7 @@ enum { MAX_UNCLEAR = 3, MOST_TIMES_LONGER = 4 };
 /* The slots of a stage, or the threads of the pool. */
 typedef struct knob {
     const char *stage;    /* of the pipeline; NULL = the pool */
-    uint32_t no_more;     /* so many brought nothing; 0 = not tried */
+    uint32_t no_more;     /* the number that brought nothing; 0 = not tried */
     uint32_t no_less;     /* so few cost something; 0 = not tried */
     bool is_fixed;        /* the engine refuses to change it */
     uint32_t num_unclear; /* trials in a row that did not decide */
@@ -85,7 +85,8 @@ static knob *knob_of(weir_tuner *tuner, int node, bool is_pool)
     return &tuner->knobs[is_pool ? tuner->num_knobs - 1 : (size_t)node];
 }
 
-/* A trial that measured nothing is repeated a few times; each is told, as it changes nothing that could be seen. */
+/* A trial that measured nothing is repeated a few times. Each is reported, because it changes nothing that could be
+   seen. */
 static void note_blank(weir_tuner *tuner, knob *own, const live_set *set, bool raises, uint32_t after,
                        const live_trial *t)
 {

@@ -137,7 +137,7 @@ static live_trial try_slots(experiment *e, int node)
     return node < 0 || e->view.nodes[node].is_source ? not_tried : try_set(e, &node, 1, &set);
 }
 
-/* Of the pool that a node runs on. */
+/* The pool that a node runs on. */
 static live_trial try_threads(experiment *e, int node, uint32_t (*change)(uint32_t threads))
 {
     live_set set = { .num = 1 };
@@ -412,8 +412,8 @@ static bool try_speedup(experiment *e, const node_view *n, live_trial *t)
     return status == WEIR_OK && !isnan(t->gain);
 }
 
-/* ", decode +17 % (+14 to +20 %)", or ", src +0 % (at most)" if it could bring no more than the precision of a trial. False = it
-   could not be measured. */
+/* Appends ", decode +17 % (+14 to +20 %)". If the gain could be no more than the precision of a trial, appends ", src
+   +0 % (at most)". False = it could not be measured. */
 static bool append_speedup(experiment *e, const node_view *n, char *text, size_t size)
 {
     live_trial t;

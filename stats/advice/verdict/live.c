@@ -19,7 +19,7 @@
 
 enum { MOST_PAIRS = 64, LEAST_PAIRS = 3, LOOK_SLICES = 10, LONGEST_LOOK = 4 };
 
-/* A slice with fewer items says little; and so many may be in the queues between a change and the consumer. */
+/* A slice with fewer items says little. As many may be in the queues between a change and the consumer. */
 enum { FEW_ITEMS = 12, QUEUED_ITEMS = 3 };
 
 /* -- how it is used */
@@ -78,7 +78,7 @@ static void add_sample(verdict_view *view, const weir_snapshot *s)
     }
 }
 
-/* Means of the sums of so many samples. */
+/* Turns the sums over the samples into means. */
 static void divide_samples(verdict_view *view, double count)
 {
     for (size_t i = 0; i < view->num_nodes; i++) {
@@ -130,8 +130,8 @@ static double share_in_use(int64_t part_ns, double in_use_s)
     return in_use_s > 0 ? fmin(1, 1e-9 * (double)part_ns / in_use_s) : 0;
 }
 
-/* The CPU time of steps is known when they end. What the threads of pools have used beyond it belongs to tasks that still run, in
-   proportion to how long they have run in the look. */
+/* The CPU time of steps is known when they end. What the threads of pools have used beyond it belongs to tasks that
+   still run. It is divided among them in proportion to how long they have run in the look. */
 static void view_open_tasks(verdict_view *view, const weir_snapshot *s, double pools_s, double elapsed_s)
 {
     double open_s = 0, counted_s = 0;
@@ -490,7 +490,7 @@ int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t 
     return (int64_t)fmax((double)slice_ns, fmin(needed_ns, (double)longest_ns));
 }
 
-/* Of the stages that may limit. */
+/* The largest unevenness of the stages that may limit. */
 static double unevenness_of(const verdict_view *view)
 {
     int nodes[LIVE_MOST_PARTS];
@@ -550,7 +550,7 @@ static uint64_t memory_limit(const weir_live_options *options)
     return options->memory_bytes ? options->memory_bytes : bytes > 0 ? (uint64_t)bytes / 4 : UINT64_MAX;
 }
 
-/* What a queue had in store is no flow: a change that empties it faster does not last. */
+/* What a queue had in store does not count as flow: a change that empties it faster does not last. */
 typedef struct queue_flow {
     double taken, lost; /* items; lost: by which its level has fallen */
 } queue_flow;
@@ -591,9 +591,10 @@ static void add_flows(queue_flow *flows, const weir_snapshot *s, double sign)
 }
 
 /*
- * Whether the flow through the queue could go on at `gain` times the rate. By the utilisation law, its producer is then busy for gain ×
- * its share of the time now. If that is less than all of it, the queue is filled again, and what it lost is due to the moments at
- * which the slices began and ended: of few items that is a large part. Queues behind the stage whose work is counted have no part in it.
+ * Whether the flow through the queue could go on at `gain` times the rate. By the utilisation law, its producer is then
+ * busy for gain × its present share of the time. If that is less than all of the time, the queue is filled again. Then
+ * what it lost is due to the moments at which the slices began and ended: with few items that is a large part. Queues
+ * behind the stage whose work is counted have no part in it.
  */
 static bool can_last(const live_unit *unit, size_t queue, double gain)
 {
@@ -603,7 +604,7 @@ static bool can_last(const live_unit *unit, size_t queue, double gain)
     return (unit->node >= 0 && putter >= unit->node) || unit->view->nodes[putter].busy * gain < 1;
 }
 
-/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. */
+/* For the queue that lost most of its store: the share of the items taken with a setting that came from that store. */
 static double lost_share(const alternation *a, int setting, double gain)
 {
     double most = 0;

@@ -47,10 +47,11 @@ typedef struct live_unit {
 live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns);
 
 /*
- * Runs the present and the other settings in alternation, A B B A …, one slice each, and compares what is done in each pair
- * of slices, in that unit. settle_ns passes after each change before items count: tasks that began before it. What a queue
- * loses during the slices of a setting is no flow, and does not count, unless its producer could have kept it full. In the end the
- * present settings are back. WEIR_OK, also if the run ended (num_pairs then is small); or why the engine refused the change.
+ * Runs the present and the other settings in alternation, A B B A …, one slice each. Compares what is done in each
+ * pair of slices, in the given unit. settle_ns passes after each change before items count: tasks that began before
+ * it. What a queue loses during the slices of a setting does not count as flow, unless its producer could have kept it
+ * full. In the end the present settings are back. WEIR_OK, also if the run ended (num_pairs then is small); or why the
+ * engine refused the change.
  */
 int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
@@ -76,7 +77,8 @@ void weir__live_conclude(full_verdict *verdict, const live_trial *trial, bool ha
 void weir__live_conclude_set(full_verdict *verdict, const live_set *set, const live_trial *trial,
                              const live_trial *alone);
 
-/* It brings more for certain, and as much as is worth a change; or certainly less than that. Between them, it is open. */
+/* Brings more: certainly more, and as much as is worth a change. Brings less: certainly less than that. Otherwise the
+   trial has not decided. */
 bool weir__live_brings_more(const live_trial *trial);
 bool weir__live_brings_nothing(const live_trial *trial);
 
@@ -98,7 +100,7 @@ uint32_t weir__live_twice(uint32_t count, uint32_t most);
 bool weir__live_double(weir_pipeline *pipeline, const int *nodes, uint32_t num, uint32_t most_slots,
                        uint32_t most_threads, live_set *set);
 
-/* Its index; -1 = there is none. */
+/* The index of the node of that name; -1 = there is none. */
 int weir__live_find(const verdict_view *view, const char *name);
 
 /* Until tasks that began before a change of these nodes (-1 = the pool) have ended, and the queues have filled or emptied. */

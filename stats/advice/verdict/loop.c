@@ -175,7 +175,7 @@ static double length_of(const loop_block *block)
     return block->wait_s + block->step_s;
 }
 
-/* Half of the interval of the share of waiting, as of a ratio of two sums over blocks. */
+/* Half of the interval of the share of waiting. It is computed as for a ratio of two sums over blocks. */
 static double half_of_share(const loop_part *part, double share)
 {
     double distances[MAX_BLOCKS], half, length_s = 0;

@@ -31,8 +31,8 @@ double weir__variation_mean(const double *rates, size_t from, size_t until);
 /* False = no change beyond chance (5 %), or one that is not worth telling. Without memory, too. */
 bool weir__variation_find_change(const double *rates, size_t count, rate_change *found);
 
-/* False = it does not alternate: the laps of each level are no longer together than chance would bring them (5 %), or the
-   levels hardly differ, or one of them comes once only. */
+/* False = the rates do not alternate. Either the laps of each level are no longer together than chance would bring
+   them (5 %). Or the levels hardly differ, or one of them comes only once. */
 bool weir__variation_find_levels(const double *rates, size_t count, rate_levels *found);
 
 #endif

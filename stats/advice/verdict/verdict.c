@@ -75,7 +75,7 @@ static double waiting_for_cpus(const judgement *j)
     return waiting;
 }
 
-/* That one more task would find. */
+/* The CPUs that one more task would find. */
 static double cpus_left(const judgement *j)
 {
     const system_view *s = &j->view->system;
@@ -98,7 +98,7 @@ static double own_threads_cpus(const judgement *j)
     return j->view->system.outside - (1 - j->view->sink_waits);
 }
 
-/* It takes longer than the rest of the time without it: what it could bring is worth a change. */
+/* Whether a run without this share of its time would be faster by WEIR_WORTH_GAIN, which is worth a change. */
 static bool is_worth(double share)
 {
     return share > 0 && 1 / (1 - fmin(share, 0.99)) >= WEIR_WORTH_GAIN;
@@ -169,8 +169,8 @@ static bool needs_threads(const node_view *n)
     return n->thread + n->busy * (1 - n->pending) >= MOST * n->held;
 }
 
-/* Its tasks, or the threads that they wait for, need CPUs most of the time, and get none. Short tasks on threads that wait
-   for a CPU most of the time do so as well: their own delay is not measured. */
+/* The tasks of the node, or the threads that they wait for, need CPUs most of the time, and get none. Short tasks on
+   threads that wait for a CPU most of the time do so as well: their own delay is not measured. */
 static bool wait_for_cpus(const judgement *j, const node_view *n)
 {
     bool starves = is_starved(j, n);
@@ -324,7 +324,7 @@ static finding measure_queue(const judgement *j)
     return explain_loss(j, most);
 }
 
-/* It was full of bytes, and never of items. */
+/* The queue was full of bytes, and never of items. */
 static bool is_bound_by_bytes(const queue_view *q)
 {
     return q->bound_bytes > 0 && q->max_depth < q->capacity && q->max_bytes >= q->bound_bytes;

@@ -35,7 +35,8 @@ typedef struct advising {
     double base_cpus;            /* predicted for the recorded settings */
     double deviation;            /* of the predictions; see is_too_short() */
     live_trial concluding;       /* twice the slots of the stage that limits; gain 0 = was not tried */
-    live_set parts, set;         /* of the trial that is being read; those that were tried together */
+    live_set parts, set;         /* parts: the settings of the trial that is being read; set: those that were tried
+                                    together */
     live_trial together;         /* what the set brought */
     int status;                  /* of the first error */
     weir_error *error;
@@ -207,7 +208,8 @@ static void set_in_model(advising *a, const char *node, const char *what, double
         a->status = status;
 }
 
-/* Runs without any change differ by as much as a doubling: what a doubling brings cannot be told from that. */
+/* Runs without any change differ by as much as a doubling would bring. So the gain of a doubling cannot be
+   distinguished from that. */
 static bool is_too_short(const advising *a)
 {
     return 1 + a->deviation >= 2 * (1 - a->deviation);
@@ -550,7 +552,7 @@ static const struct {
     [PROGRAM_PYTHON] = { "explain(live=True)", "several threads that iterate over the pipeline", NULL },
 };
 
-/* Changes that are no settings. */
+/* Changes that are not settings. */
 static void suggest_others(advising *a)
 {
     const struct {
@@ -710,7 +712,8 @@ static int by_gain(const void *left, const void *right)
     return (p->change > q->change) - (p->change < q->change); /* the simpler one was proposed first */
 }
 
-/* False = nothing can be predicted, which is no failure: in the recording no part of the pipeline takes any time. */
+/* False = nothing can be predicted. That is not a failure: in the recording no part of the pipeline takes any
+   time. */
 static bool predict_base(advising *a)
 {
     weir_prediction *now = NULL;

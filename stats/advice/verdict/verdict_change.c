@@ -101,7 +101,8 @@ static const node_view *find_node(const verdict_view *view, const char *name)
     return NULL;
 }
 
-/* Its tasks take longer in one of the two, and it is used enough there to slow the run down. */
+/* The tasks of the node take longer in one of the two parts, and the node is used enough there to slow the run
+   down. */
 static bool explains(const verdict_view *slower, const node_view *slow, const node_view *fast)
 {
     return fast && weir__verdict_use(slower, (size_t)(slow - slower->nodes)) >= FULL &&

@@ -145,7 +145,7 @@ static int take_job_use(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-/* Other ranks of the job are no other programs, and the job makes what all ranks make. */
+/* Other ranks of the job are not other programs, and the job makes what all ranks make. */
 static int view_ranks(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, verdict_view *view, job_use *use,
                       weir_error *error)
 {
@@ -340,7 +340,7 @@ static int tell_difference(reading *r, const size_t from[2], const size_t num_la
     return status;
 }
 
-/* A slow change is told by the first and the last eighth. */
+/* The first and the last eighth of the run show a slow change. */
 static int tell_rate_change(reading *r, const rate_change *change, const weir_totals *whole, full_verdict *made,
                             weir_error *error)
 {
@@ -388,7 +388,7 @@ static int look_for_variation(reading *r, const weir_totals *whole, full_verdict
 {
     rate_change change;
     rate_levels levels;
-    if (made->shown.changed_unix_ns || r->num_ends != r->num_laps) /* is told, or several runs */
+    if (made->shown.changed_unix_ns || r->num_ends != r->num_laps) /* is reported, or several runs */
         return WEIR_OK;
     if (weir__variation_find_levels(r->rates, (size_t)r->num_ends, &levels))
         return tell_levels(r, &levels, whole, made, error);

@@ -54,8 +54,8 @@ static int by_position(const void *left, const void *right)
 }
 
 /*
- * The use of a pool's threads, their delay as a share of that, and a task's delay. A thread that has work and waits for a CPU
- * between two tasks is in use as well, although its record is idle until it gets one.
+ * The use of a pool's threads, their delay as a share of that, and a task's delay. A thread that has work and waits
+ * for a CPU between two tasks is in use as well. Its record is idle until it gets a CPU.
  */
 static void view_pool(node_view *n, const weir_totals *totals, const weir_total *pool)
 {

@@ -12,9 +12,9 @@
 #include "stats/advice/verdict/variation.h"
 
 /*
- * A resource is FULL where more of it can bring more than anything else. In use for a share U of the time, twice of it
- * brings at most 2 U times as many items, while better timing alone (longer queues, other orders) brings at most 1 / U: the
- * two are equal at the square root of 1/2.
+ * A resource is FULL where more of it can bring more than anything else. Let it be in use for a share U of the time.
+ * Twice as much of it brings at most 2 U times as many items. Better timing alone (longer queues, other orders)
+ * brings at most 1 / U times as many. The two are equal at the square root of 1/2.
  */
 #define FULL 0.7071
 #define MOST 0.5 /* of a time: more than everything else in it */

@@ -13,11 +13,12 @@
  *     puts(result.text);
  *     weir_loop_free(loop);
  *
- * The share of waiting gives a bound: with data that is always there, a loop takes 1 / (1 - share) as many steps per second, if its
- * steps then take as long. They may take longer, because the loader works at the same time on the same CPUs; or shorter, if it has
- * taken these from them before. So a measurement is better: for some steps, the loop uses data that it has kept, and says so
- * (is_replayed). Then the lengths of these steps and of the others are compared. Replay last: meanwhile the loader works ahead, and what
- * it then has in store would make the next steps look too fast. weir/headspace.h does that for a pipeline of weir.
+ * The share of waiting gives a bound. Let data be always there, and let steps take as long as now. Then the loop
+ * takes 1 / (1 - share) times as many steps per second. Steps may then take longer, because the loader works at the
+ * same time on the same CPUs. They may also take less time, if the loader has taken CPUs from them before. So a
+ * measurement is better: for some steps, the loop uses data that it has kept, and says so (is_replayed). Then the
+ * lengths of these steps and of the others are compared. Replay last: meanwhile the loader works ahead, and what it
+ * then has in store would make the next steps look too fast. weir/headspace.h does that for a pipeline of weir.
  *
  * If steps run asynchronously (on a GPU), let each one wait for its end, or the loop waits where it does not wait for data.
  * Times are also recorded as spans "loop/wait", "loop/step" and "loop/replay": weir_span_dump() and traces show them.

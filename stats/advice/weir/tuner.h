@@ -1,6 +1,6 @@
 /*
- * The tuner changes the slots of stages and the threads of the pool while a pipeline runs, within a budget of CPU time and
- * memory, to raise the number of items that the consumer gets, and takes back what is not needed for that.
+ * The tuner changes the slots of stages and the threads of the pool while a pipeline runs, within a budget of CPU
+ * time and memory. It raises the number of items that the consumer gets. It takes back what is not needed for that.
  *
  *     weir_builder_build(builder, &options, &pipeline, &error);
  *     weir_tuner_start(pipeline, &(weir_tuner_options){ .cpus = 4 }, &tuner, &error);
@@ -8,11 +8,12 @@
  *     weir_tuner_free(tuner);       (before the pipeline)
  *     weir_pipeline_free(pipeline);
  *
- * Each step is measured as weir_explain_live() does it: the rules of the verdict name what is full; twice of it runs in
- * alternation with the present setting; it is kept only if it delivers more. What brought nothing is remembered, and not
- * tried again until something else is kept, or the load changes. Stages that are used nearly as much as the fullest one are
- * raised together where none brings more alone. When no larger setting brings a gain, slots and threads are halved in the same way, as
- * long as nothing is lost. Then the tuner rests, until the throughput changes by more than a sixth for three seconds.
+ * Each step is measured as weir_explain_live() does it. The rules of the verdict name what is full. Twice as much of
+ * it runs in alternation with the present setting, and is kept only if it delivers more. A change that brought
+ * nothing is remembered. It is not tried again until another change is kept, or the load changes. Stages that are
+ * used nearly as much as the fullest one are raised together where none brings more alone. When no larger setting
+ * brings a gain, slots and threads are halved in the same way, as long as nothing is lost. Then the tuner rests,
+ * until the throughput changes by more than a sixth for three seconds.
  *
  * Every change, every outcome and every rest is an event "tuner" of the pipeline with the reason and the result. The
  * engine's events "concurrency" and "threads" record the changes as well. docs/tuning.md has an example.

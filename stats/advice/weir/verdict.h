@@ -51,14 +51,15 @@ typedef enum weir_verdict_kind {
 
 /* A change that would help. */
 typedef struct weir_verdict_advice {
-    const char *change;      /* "decode with 4 slots instead of 2" */
-    const char *options;     /* for a command line: "--concurrency 4"; "" = not an option of weir record */
-    const char *code;        /* C: ".concurrency = 4"; "" = no setting */
-    double gain;             /* predicted throughput / the present one; NAN = not predicted */
-    /* Of a prediction, relative: 95 % are within gain × (1 ± error) if what it assumes holds. The error of the model is that of
-       replays, see docs/verdict.md. NAN = not predicted. */
+    const char *change;  /* "decode with 4 slots instead of 2" */
+    const char *options; /* for a command line: "--concurrency 4"; "" = not an option of weir record */
+    const char *code;    /* C: ".concurrency = 4"; "" = no setting */
+    double gain;         /* predicted throughput / the present one; NAN = not predicted */
+    /* The relative error of a prediction: 95 % of predictions are within gain × (1 ± error) if what they assume holds. The
+       error of the model is that of replays, see docs/verdict.md. NAN = not predicted. */
     double error;
-    double low, high;        /* its range, also if that does not hold; without a gain, high is an upper bound, and NAN = not known */
+    /* The range of the gain, also if what it assumes does not hold. Without a gain, high is an upper bound; NAN = not known. */
+    double low, high;
     double items_per_s;      /* predicted */
     double more_cpus;        /* additional CPUs in use; NAN = not known */
     double more_bytes;       /* the same for memory */
@@ -76,8 +77,8 @@ typedef struct weir_verdict {
     const char *name;     /* of the stage, source or queue; "" = none */
     const char *sentence; /* the limit, in plain words */
     double confidence;    /* 0 to 1 */
-    /* A second limit that is about as likely, because the data cannot distinguish it from the first, or that was the
-       limit in another part of the run (changed_unix_ns); UNKNOWN = none. */
+    /* A second limit (UNKNOWN = none). Either it is about as likely, because the data cannot distinguish it from the
+       first. Or it was the limit in another part of the run (changed_unix_ns). */
     weir_verdict_kind other_kind;
     const char *other_name, *other_sentence;
     const char *missing; /* the recording that would decide, if the data cannot; "" = none */
@@ -90,8 +91,8 @@ typedef struct weir_verdict {
     double items_per_s; /* delivered to the consumer; NAN = not known */
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps, num_cut_laps; /* laps that count; laps that do not */
-    /* Of a job of several processes (world 0 or 1 = the run is not part of one): the verdict covers num_ranks of its ranks,
-       items_per_s is the sum over them, and `rank` is the last of them. */
+    /* For a job of several processes (world 0 or 1 = the run is not part of one). The verdict covers num_ranks of its
+       ranks. items_per_s is the sum over these, and `rank` is the last of them. */
     int32_t rank;
     uint32_t world, num_ranks;
     /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer part, and
@@ -119,8 +120,8 @@ typedef struct weir_live_options {
     int64_t slice_ns;   /* how long one setting runs before the other one has its turn (0 = 0.3 s) */
     int64_t setting_ns; /* at most this long for each of the two settings of a trial (0 = 3 s) */
     double precision;   /* a trial ends when the 95 % interval of its gain is this narrow to either side (0 = 0.04) */
-    /* A trial ends, and its setting is undone, when the memory of the process has grown by more than this (0 = a quarter
-       of what is free) */
+    /* A trial ends, and its setting is undone, when the memory of the process has grown by more than this. (0 = a
+       quarter of what is free) */
     uint64_t memory_bytes;
     bool no_speedups; /* do not measure what a faster source, stage or consumer would bring */
     /* Called with a line for each trial, on the calling thread (NULL = no call). */
@@ -135,11 +136,13 @@ WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_op
 
 /*
  * What limits a pipeline that is running, by experiment. The use of slots, threads and CPUs, sampled for a second, names
- * the candidate. Then one setting after the other is changed and changed back, in alternation with the present one (A B B
- * A ...), and the items that the consumer takes are counted: twice the slots of the candidate, with as many more threads;
- * if that brings nothing, those of all stages that are used nearly as much, together; one thread more, and one less. At the end all settings are as before. Advice with is_measured has the results. For
- * a clear result the pipeline must not be at its start or end. The call takes a few seconds; while it lasts, up to half of
- * the time runs with other settings, whose slots need their memory.
+ * the candidate. Then one setting after the other is changed and changed back, in alternation with the present one (A
+ * B B A ...). Meanwhile the items that the consumer takes are counted. The first setting is twice the slots of the
+ * candidate, with as many more threads. If that brings nothing, the next one is twice the slots of all stages that
+ * are used nearly as much, together. Then come one thread more, and one less. At the end all settings are as before.
+ * Advice with is_measured has the results. For a clear result the pipeline must not be at its start or end. The call
+ * takes a few seconds; while it lasts, up to half of the time runs with other settings, whose slots need their
+ * memory.
  *
  * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time
  * for a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;

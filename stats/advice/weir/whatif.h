@@ -76,8 +76,8 @@ typedef struct weir_predicted_node {
 typedef struct weir_prediction {
     double throughput; /* items per second that the consumer gets, in the steady state */
     /* 95 % of runs as long as the recorded one, by resampling its laps, extended by the error of the model at the
-       recorded settings; with other settings it reaches to `measured`, because what tasks wait for may not serve more of
-       them, and where the CPUs are the limit to as much of a loss as of a gain */
+       recorded settings. With other settings the range reaches to `measured`, because what tasks wait for may not
+       serve more of them. Where the CPUs are the limit, the range reaches to as much of a loss as of a gain */
     double low, high;
     double baseline; /* the model's throughput at the recorded settings */
     double measured; /* the measured one; NAN = not known */

@@ -39,11 +39,13 @@ typedef struct weir_export_options {
     int32_t local_rank;  /* among the processes of the machine */
     uint32_t world_size; /* processes of the job (0, 1 = no job) */
     bool force;          /* a file of another kind is replaced, too (see weir/output.h) */
-    /* Settings of single formats (see weir_export_format.settings). One that a format does not have is WEIR_EINVAL. */
+    /* Settings of single formats (see weir_export_format.settings). A setting that a format does not have is refused
+       with WEIR_EINVAL. */
     bool by_lap;        /* from a database: the sums after each lap, instead of only the final ones */
     uint64_t max_bytes; /* live: keep about this much, the newest (0 = no limit) */
     int64_t last_ns;    /* live: write only when something happens, and only this much of the past (0 = write all) */
-    /* They name the limit, in formats that show it (NULL = no limit is shown). They must live as long as the export. */
+    /* The rules that name the limit, in formats that show it (NULL = no limit is shown). They must live as long as
+       the export. */
     const weir_limit_rules *limit_rules;
 } weir_export_options;
 

@@ -54,8 +54,9 @@ typedef struct weir_openmetrics_options {
     const char *node_id; /* label `node` (NULL = the host's name) */
     int32_t rank;        /* label `rank`: must be different for each process with a file in the same folder */
     const char *command; /* of weir_run_info (NULL = this process's command line, if the system reports it) */
-    bool force;          /* a file that is no OpenMetrics text is replaced, too (see weir/output.h) */
-    /* They name the limit of each lap: weir_limit (NULL = the metric is left out). They must live as long as the file. */
+    bool force;          /* a file that is not OpenMetrics text is replaced, too (see weir/output.h) */
+    /* The rules that name the limit of each lap: weir_limit (NULL = the metric is left out). They must live as long
+       as the file. */
     const weir_limit_rules *limit_rules;
 } weir_openmetrics_options;
 

@@ -45,7 +45,8 @@ typedef struct weir_tensorboard_log weir_tensorboard_log;
 /* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_tensorboard_options {
     const char *node_id; /* in the file's name (NULL = the host's name) */
-    /* They name the limit of each lap: "0 overview/limit" (NULL = it is left out). They must live as long as the log. */
+    /* The rules that name the limit of each lap: "0 overview/limit" (NULL = it is left out). They must live as long
+       as the log. */
     const weir_limit_rules *limit_rules;
 } weir_tensorboard_options;
 

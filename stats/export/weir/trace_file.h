@@ -66,7 +66,7 @@ typedef struct weir_trace_options {
     void (*finished)(void *self, const char *path);
     void *finished_self;
     int64_t flush_interval_ns; /* how often the file is written (0 = 1 s) */
-    bool force;                /* with overwrite: files that are no traces are replaced, too (see weir/output.h) */
+    bool force;                /* with overwrite: files that are not traces are replaced, too (see weir/output.h) */
 } weir_trace_options;
 
 /* For the inline function below. */
@@ -114,9 +114,9 @@ typedef struct weir_trace_part {
  * "traceEvents"), compressed or not. Each input becomes a separate process with its tracks. Clocks are aligned by the
  * wall time that each file of weir contains. A file without it starts at the same time as the earliest file, unless its
  * times are Unix times. Only what lies in the part is written (NULL = everything), with spans cut off at its ends. Memory
- * use does not depend on the size of the files; large ones need room for a temporary file. force: an existing file that is no
- * trace is replaced, too (see weir/output.h). WEIR_OK, WEIR_EIO, WEIR_EINVAL, WEIR_EDATA (an input is not a trace) and others;
- * *error (may be NULL) names the file. Any thread.
+ * use does not depend on the size of the files; large ones need room for a temporary file. force: an existing file
+ * that is not a trace is replaced, too (see weir/output.h). WEIR_OK, WEIR_EIO, WEIR_EINVAL, WEIR_EDATA (an input is
+ * not a trace) and others; *error (may be NULL) names the file. Any thread.
  */
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins,
                               const weir_trace_part *part, bool force, weir_error *error);
