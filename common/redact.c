@@ -232,6 +232,19 @@ static void add_to_name(scan *s, int character)
     s->name[s->name_length++] = (char)tolower(character);
 }
 
+/* In a text, an address ends at a blank, or at the quote before it. */
+static void note_quote(scan *s, int character)
+{
+    if (character <= ' ') {
+        s->quote = '\0';
+        s->is_url = false;
+        s->known_end = 0;
+    } else if (!s->quote && character < 128 && strchr("'\"`<", character)) {
+        s->quote = (char)(character == '<' ? '>' : character);
+        s->known_end = 0;
+    }
+}
+
 /* The separators of parameters, and what cannot be in a name. "user[password]": the part in brackets. */
 static void note_character(scan *s, int character, size_t at, size_t length)
 {
@@ -248,14 +261,8 @@ static void note_character(scan *s, int character, size_t at, size_t length)
         s->word_length = 0;
     else if (s->word_length < MAX_NAME - 1)
         s->word[s->word_length++] = (char)tolower(character);
-    if (s->is_text && character <= ' ') {
-        s->quote = '\0';
-        s->is_url = false;
-        s->known_end = 0;
-    } else if (s->is_text && !s->quote && character < 128 && strchr("'\"`<", character)) {
-        s->quote = (char)(character == '<' ? '>' : character);
-        s->known_end = 0;
-    }
+    if (s->is_text)
+        note_quote(s, character);
 }
 
 /* A quote inside a secret is not followed by the end of a word. */

@@ -270,17 +270,11 @@ static int refuse_sampler(weir_error *error, const char *what)
     return weir_error_set(error, WEIR_EINVAL, 0, "sampler: %s", what);
 }
 
-static int check_sampler(const weir_sampler_config *config, weir_error *error)
+static int check_order(const weir_sampler_config *config, weir_error *error)
 {
-    bool is_random = config->weights || config->classes || config->replacement;
-    if (config->num_items == 0)
-        return refuse_sampler(error, "there are no items to choose from");
-    if (config->num_items > max_items || config->num_samples > max_items)
-        return refuse_sampler(error, "num_items and num_samples must be at most 2^62");
     bool has_windows = config->order >= WEIR_SAMPLER_WINDOWS;
     bool has_buckets = config->order == WEIR_SAMPLER_BUCKETS;
-    if ((unsigned)config->order > WEIR_SAMPLER_GROUPS || (unsigned)config->share > WEIR_SHARE_DROP)
-        return refuse_sampler(error, "order or share is not a value of its enum");
+    bool is_random = config->weights || config->classes || config->replacement;
     if (has_windows ? config->window_items == 0 : config->window_items != 0)
         return refuse_sampler(error,
                               "WEIR_SAMPLER_WINDOWS, WEIR_SAMPLER_BUCKETS and WEIR_SAMPLER_GROUPS need window_items "
@@ -292,6 +286,20 @@ static int check_sampler(const weir_sampler_config *config, weir_error *error)
     if (has_windows && is_random)
         return refuse_sampler(error,
                               "windows, buckets and groups cannot be combined with weights, classes or replacement");
+    return WEIR_OK;
+}
+
+static int check_sampler(const weir_sampler_config *config, weir_error *error)
+{
+    if (config->num_items == 0)
+        return refuse_sampler(error, "there are no items to choose from");
+    if (config->num_items > max_items || config->num_samples > max_items)
+        return refuse_sampler(error, "num_items and num_samples must be at most 2^62");
+    if ((unsigned)config->order > WEIR_SAMPLER_GROUPS || (unsigned)config->share > WEIR_SHARE_DROP)
+        return refuse_sampler(error, "order or share is not a value of its enum");
+    int status = check_order(config, error);
+    if (status != WEIR_OK)
+        return status;
     if (config->weights && config->classes)
         return refuse_sampler(error, "weights and classes cannot be combined");
     if (config->classes && config->num_classes == 0)

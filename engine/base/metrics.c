@@ -64,36 +64,43 @@ static int64_t sum_or_unknown(int64_t one, int64_t other)
     return one > INT64_MAX - other ? INT64_MAX : one + other;
 }
 
+static int64_t max_or_unknown(int64_t max, int64_t value)
+{
+    return value > max || (value < 0 && max == 0) ? value : max;
+}
+
+/* Adds a value of a kind for which NaN means not known. */
+static double add_if_known(weir_metric_kind kind, double sum, double value)
+{
+    switch (kind) {
+    case WEIR_METRIC_LAST: return isnan(value) ? sum : value;
+    case WEIR_METRIC_LOWEST: return value < sum || isnan(sum) ? value : sum;
+    case WEIR_METRIC_HIGHEST: return value > sum || isnan(sum) ? value : sum;
+    case WEIR_METRIC_GROWTH: return isnan(value) ? sum : value + (isnan(sum) ? 0 : sum);
+    default: return sum;
+    }
+}
+
 void weir_metrics_add(const weir_metric_table *table, void *to, const void *from)
 {
     for (size_t i = 0; table && to && from && i < table->num_metrics; i++) {
+        weir_metric_kind kind = table->metrics[i].kind;
         void *into = (char *)to + table->metrics[i].offset;
         const void *value = (const char *)from + table->metrics[i].offset;
         int64_t *whole = into;
         const int64_t *part = value;
-        switch (table->metrics[i].kind) {
+        double *real = into;
+        switch (kind) {
         case WEIR_METRIC_COUNT: *(uint64_t *)into += *(const uint64_t *)value; break;
         case WEIR_METRIC_SUM: *whole = sum_or_unknown(*whole, *part); break;
-        case WEIR_METRIC_MAX: *whole = *part > *whole || (*part < 0 && *whole == 0) ? *part : *whole; break;
+        case WEIR_METRIC_MAX: *whole = max_or_unknown(*whole, *part); break;
         case WEIR_METRIC_MIN: *whole = *part < *whole ? *part : *whole; break;
-        case WEIR_METRIC_LEVEL: *(double *)into += *(const double *)value; break;
+        case WEIR_METRIC_LEVEL: *real += *(const double *)value; break;
         case WEIR_METRIC_HISTOGRAM: break;
         case WEIR_METRIC_LAST:
-            if (!isnan(*(const double *)value))
-                *(double *)into = *(const double *)value;
-            break;
         case WEIR_METRIC_LOWEST:
-            if (*(const double *)value < *(double *)into || isnan(*(double *)into))
-                *(double *)into = *(const double *)value;
-            break;
         case WEIR_METRIC_HIGHEST:
-            if (*(const double *)value > *(double *)into || isnan(*(double *)into))
-                *(double *)into = *(const double *)value;
-            break;
-        case WEIR_METRIC_GROWTH:
-            if (!isnan(*(const double *)value))
-                *(double *)into = *(const double *)value + (isnan(*(double *)into) ? 0 : *(double *)into);
-            break;
+        case WEIR_METRIC_GROWTH: *real = add_if_known(kind, *real, *(const double *)value); break;
         }
     }
 }

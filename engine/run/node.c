@@ -111,28 +111,44 @@ static int check_numbers(const weir_stage_options *options, weir_error *error)
     return WEIR_OK;
 }
 
-static int check_kind(node_kind kind, const weir_stage_options *options, weir_error *error)
+static int check_output_order(node_kind kind, const weir_stage_options *options, weir_error *error)
+{
+    bool can_order = kind == NODE_STAGE || kind == NODE_JOIN || (kind == NODE_ROUTE && options->concurrency > 1);
+    if (options->output_order == WEIR_ORDER_COMPLETION || can_order)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0, "output_order is given, but a %s %s", kind_names[kind],
+                          kind == NODE_MERGE ? "has no order of inputs; see weir_merge_config.order"
+                                             : "with one slot keeps its order");
+}
+
+static int check_without_tasks(node_kind kind, const weir_stage_options *options, weir_error *error)
 {
     const char *what = kind_names[kind];
-    bool has_tasks = kind == NODE_STAGE || kind == NODE_ROUTE;
-    uint32_t slots = options->concurrency ? options->concurrency : 1;
-    bool can_order = kind == NODE_STAGE || kind == NODE_JOIN || (kind == NODE_ROUTE && slots > 1);
-    if (options->output_order != WEIR_ORDER_COMPLETION && !can_order)
-        return weir_error_set(error, WEIR_EINVAL, 0, "output_order is given, but a %s %s", what,
-                              kind == NODE_MERGE ? "has no order of inputs; see weir_merge_config.order"
-                                                 : "with one slot keeps its order");
-    if (!has_tasks && options->concurrency > 1)
+    if (options->concurrency > 1)
         return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, but a %s has one slot", options->concurrency,
                               what);
-    if (!has_tasks && options->num_task_hooks)
+    if (options->num_task_hooks)
         return weir_error_set(error, WEIR_EINVAL, 0, "task_hooks are given, but a %s has no tasks to hook", what);
-    if (!has_tasks && options->max_failures.kind != WEIR_FAILURES_ANY)
+    if (options->max_failures.kind != WEIR_FAILURES_ANY)
         return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is given, but a %s cannot fail", what);
+    return WEIR_OK;
+}
+
+static int check_kind(node_kind kind, const weir_stage_options *options, weir_error *error)
+{
+    bool has_tasks = kind == NODE_STAGE || kind == NODE_ROUTE;
+    uint32_t slots = options->concurrency ? options->concurrency : 1;
+    int status = check_output_order(kind, options, error);
+    if (status == WEIR_OK && !has_tasks)
+        status = check_without_tasks(kind, options, error);
+    if (status != WEIR_OK)
+        return status;
     if (kind != NODE_SOURCE && options->epochs)
         return weir_error_set(error, WEIR_EINVAL, 0, "epochs are given, but only sources have them");
     if (kind >= NODE_MERGE && (options->threads || options->num_stage_hooks || options->task_deadline_ns))
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "threads, stage_hooks or a deadline are given, but a %s runs nothing", what);
+                              "threads, stage_hooks or a deadline are given, but a %s runs nothing",
+                              kind_names[kind]);
     if (options->threads > slots)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, but concurrency is %u: %u would never run",
                               options->threads, slots, options->threads - slots);

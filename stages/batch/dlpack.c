@@ -138,29 +138,31 @@ static dl_tensor describe_tensor(owned_tensor *own, const weir_tensor *tensor)
     };
 }
 
-/* The part of a batch or of frames, whose data is in *tensor already. False = it has no such part. */
-static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tensor)
+/* False = they have no such part. */
+static bool choose_frames_part(const weir_frames *frames, weir_part part, weir_tensor *tensor)
 {
-    if (part == WEIR_PART_DATA)
-        return true;
-    if (part == WEIR_PART_PTS && weir__item_is(item, WEIR_TYPE_FRAMES)) {
-        const weir_frames *frames = item->data;
+    switch (part) {
+    case WEIR_PART_PTS:
         *tensor = weir__frames_part(frames, frames->pts, 'i', sizeof *frames->pts);
         return frames->pts;
-    }
-    if (part == WEIR_PART_TIMES && weir__item_is(item, WEIR_TYPE_FRAMES)) {
-        const weir_frames *frames = item->data;
+    case WEIR_PART_TIMES:
         *tensor = weir__frames_part(frames, frames->times_ns, 'i', sizeof *frames->times_ns);
         return frames->times_ns;
-    }
-    if (part == WEIR_PART_MASK && weir__item_is(item, WEIR_TYPE_FRAMES)) {
-        const weir_frames *frames = item->data;
+    case WEIR_PART_MASK:
         *tensor = weir__frames_part(frames, frames->mask, 'u', sizeof *frames->mask);
         return frames->mask;
+    case WEIR_PART_DATA:
+    case WEIR_PART_LABELS:
+    case WEIR_PART_IDS:
+    case WEIR_PART_SIZES:
+    case WEIR_PART_VALID: break;
     }
-    if (!weir__item_is(item, WEIR_TYPE_COLLATED))
-        return false;
-    const weir_collated *batch = item->data;
+    return false;
+}
+
+/* False = it has no such part. */
+static bool choose_batch_part(const weir_collated *batch, weir_part part, weir_tensor *tensor)
+{
     int64_t num_items = tensor->shape[0];
     switch (part) {
     case WEIR_PART_LABELS:
@@ -181,6 +183,16 @@ static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tens
     case WEIR_PART_PTS: break;
     }
     return false;
+}
+
+/* The part of a batch or of frames, whose data is in *tensor already. False = it has no such part. */
+static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tensor)
+{
+    if (part == WEIR_PART_DATA)
+        return true;
+    if (weir__item_is(item, WEIR_TYPE_FRAMES))
+        return choose_frames_part(item->data, part, tensor);
+    return weir__item_is(item, WEIR_TYPE_COLLATED) && choose_batch_part(item->data, part, tensor);
 }
 
 /* What the CPU may touch is also memory of the host, which is all that some consumers know. */

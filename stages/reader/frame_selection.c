@@ -89,19 +89,29 @@ static int check_clips(const weir_sampling *sampling, weir_error *error)
     return WEIR_OK;
 }
 
-static int check_sampling(const weir_sampling *sampling, weir_error *error)
+static int check_what(const weir_sampling *sampling, weir_error *error)
 {
-    bool is_random = sampling->what == WEIR_SAMPLE_RANDOM;
     if ((unsigned)sampling->what > WEIR_SAMPLE_CLIPS)
         return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…",
                               (int)sampling->what);
+    return WEIR_OK;
+}
+
+static int check_window(const weir_sampling *sampling, weir_error *error)
+{
     if (sampling->origin == WEIR_ORIGIN_FIRST && (sampling->start_ns < 0 || sampling->end_ns < 0))
         return refuse_sampling(error, "the window starts or ends before 0");
     if (sampling->end_ns && sampling->start_ns && sampling->end_ns <= sampling->start_ns)
         return refuse_sampling(error, "the window ends before it starts");
     if (sampling->end_frame && sampling->end_frame <= sampling->start_frame)
         return refuse_sampling(error, "the window ends before it starts");
-    bool is_counted = is_random || sampling->what == WEIR_SAMPLE_UNIFORM || sampling->what == WEIR_SAMPLE_CLIPS;
+    return WEIR_OK;
+}
+
+static int check_amount(const weir_sampling *sampling, weir_error *error)
+{
+    bool is_counted = sampling->what == WEIR_SAMPLE_RANDOM || sampling->what == WEIR_SAMPLE_UNIFORM ||
+                      sampling->what == WEIR_SAMPLE_CLIPS;
     if (is_counted && sampling->count == 0)
         return refuse_sampling(error, "count is 0: set the number of frames");
     if (sampling->what == WEIR_SAMPLE_EVERY && sampling->every == 0)
@@ -110,14 +120,28 @@ static int check_sampling(const weir_sampling *sampling, weir_error *error)
         return refuse_sampling(error, "rate_num is 0: set the number of frames per second");
     if (sampling->rate_num > INT32_MAX || sampling->rate_den > INT32_MAX)
         return refuse_sampling(error, "the rate's numbers are too large");
+    return WEIR_OK;
+}
+
+static int check_stretch(const weir_sampling *sampling, weir_error *error)
+{
     if (sampling->stretch_ns < 0 || (sampling->stretch_ns && sampling->stretch_frames))
         return refuse_sampling(error, "set either stretch_frames or stretch_ns, not both");
-    if ((sampling->stretch_ns || sampling->stretch_frames) && !is_random)
+    if ((sampling->stretch_ns || sampling->stretch_frames) && sampling->what != WEIR_SAMPLE_RANDOM)
         return refuse_sampling(error, "only random frames can have stretch_frames or stretch_ns");
-    int rc = check_clips(sampling, error);
-    if (rc == WEIR_OK)
-        rc = check_times(sampling, error);
-    return rc == WEIR_OK ? check_lists(sampling, error) : rc;
+    return WEIR_OK;
+}
+
+/* The first mistake is reported, so the order of the checks matters. */
+static int check_sampling(const weir_sampling *sampling, weir_error *error)
+{
+    static int (*const checks[])(const weir_sampling *, weir_error *) = {
+        check_what, check_window, check_amount, check_stretch, check_clips, check_times, check_lists,
+    };
+    int rc = WEIR_OK;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && rc == WEIR_OK; i++)
+        rc = checks[i](sampling, error);
+    return rc;
 }
 
 /* A copy. NULL = the list is empty, or out of memory. */

@@ -56,24 +56,30 @@ static bool is_column_in(const char *const *list, const char *column)
     return *list;
 }
 
+/* These have the same type in all lap tables. */
+static const struct {
+    const char *column, *type;
+} column_types[] = {
+    { "id", "INTEGER PRIMARY KEY" },
+    { "run_id", WEIR_RUN_REFERENCE },
+    { "name", "TEXT NOT NULL" },
+    { "mode", "TEXT NOT NULL DEFAULT ''" },
+    { "phase", "TEXT NOT NULL DEFAULT ''" }, /* '' = ended before the first mark, or no marks */
+    { "kind", "TEXT NOT NULL DEFAULT ''" },
+    { "timestamp", "REAL NOT NULL" },
+    { "suspended_time", "REAL" },
+    { "start_time", "REAL" },
+};
+
 const char *weir__lap_column_type(weir_subject subject, const char *column)
 {
     const weir_measure *measure = weir_measure_find(subject, column);
     bool is_spdl = is_column_in(weir__lap_tables[subject].spdl, column);
-    if (strcmp(column, "id") == 0)
-        return "INTEGER PRIMARY KEY";
-    if (strcmp(column, "run_id") == 0)
-        return WEIR_RUN_REFERENCE;
-    if (strcmp(column, "name") == 0)
-        return "TEXT NOT NULL";
-    if (strcmp(column, "mode") == 0 || strcmp(column, "phase") == 0 || strcmp(column, "kind") == 0)
-        return "TEXT NOT NULL DEFAULT ''"; /* phase '' = ended before the first mark, or no marks */
-    if (strcmp(column, "timestamp") == 0 || (strcmp(column, "elapsed") == 0 && is_spdl))
-        return "REAL NOT NULL";
+    for (size_t i = 0; i < sizeof column_types / sizeof column_types[0]; i++)
+        if (strcmp(column, column_types[i].column) == 0)
+            return column_types[i].type;
     if (strcmp(column, "elapsed") == 0)
-        return "REAL NOT NULL DEFAULT 0";
-    if (strcmp(column, "suspended_time") == 0 || strcmp(column, "start_time") == 0)
-        return "REAL";
+        return is_spdl ? "REAL NOT NULL" : "REAL NOT NULL DEFAULT 0";
     if (!measure)
         return strstr(column, "histogram") ? "BLOB" : "INTEGER";
     bool is_whole = measure->metric && measure->metric->kind < WEIR_METRIC_HISTOGRAM &&

@@ -225,6 +225,14 @@ static bool is_other(const int columns[NUM_NAMES], int column)
     return true;
 }
 
+static bool check_header(reading *from, char **header, int num_columns)
+{
+    for (int i = 0; i < num_columns; i++)
+        if (!*header[i] || find_column(header, i, header[i]) >= 0)
+            return refuse(from, *header[i] ? "two columns have the same name" : "a column has no name");
+    return true;
+}
+
 static bool read_csv(reading *from, char separator)
 {
     const char *names[NUM_NAMES];
@@ -244,9 +252,8 @@ static bool read_csv(reading *from, char separator)
         return refuse(from, what);
     }
     memcpy(header, cells, sizeof header);
-    for (int i = 0; i < num_columns; i++)
-        if (!*header[i] || find_column(header, i, header[i]) >= 0)
-            return refuse(from, *header[i] ? "two columns have the same name" : "a column has no name");
+    if (!check_header(from, header, num_columns))
+        return false;
     while (*from->next) {
         size_t line = next_line;
         from->line = line;

@@ -283,36 +283,54 @@ static bool is_in(const table *t, const section *s, size_t column)
     return is_in_row(t, column) && ((column >= s->first && column < s->end) || is_key(t, column));
 }
 
+/* The text of a row's cell, or, if cells is NULL, the title. */
+static const char *cell_text(const table *t, char *const *cells, size_t column)
+{
+    return !cells ? t->columns[column].title : cells[column] ? cells[column] : "";
+}
+
+static void write_coloured(const table *t, size_t column, const char *cell, bool is_title)
+{
+    bool is_picture = t->columns[column].kind == TABLE_PICTURE;
+    bool is_marked = t->coloured && (is_title || is_picture || t->columns[column].kind == TABLE_VERDICT);
+    if (is_marked)
+        fputs(is_title ? "\033[1m" : is_picture ? "\033[32m" : colour_of(cell), t->out);
+    fputs(cell, t->out);
+    fputs(is_marked ? "\033[0m" : "", t->out);
+}
+
+/* The cells that are too long for the row, or their titles. */
+static void write_below(const table *t, char *const *cells)
+{
+    for (size_t i = 0; i < t->num_columns; i++) {
+        const char *cell = cell_text(t, cells, i);
+        if (t->places[i] != BELOW_ROW || (cells && !*cell))
+            continue;
+        pad(t->out, GAP);
+        weir__text_fill(t->out, cell, cell + strlen(cell), GAP, GAP, t->limit);
+    }
+}
+
 /* A row, or, if cells is NULL, the titles. */
 static void write_line(table *t, const section *s, char *const *cells)
 {
-    bool is_title = !cells;
     size_t waiting = 0; /* spaces that are only written if something follows */
     for (size_t i = 0; i < t->num_columns; i++) {
         if (!is_in(t, s, i))
             continue;
-        const char *cell = is_title ? t->columns[i].title : cells[i] ? cells[i] : "";
+        const char *cell = cell_text(t, cells, i);
         size_t width = width_of(cell), space = t->widths[i] > width ? t->widths[i] - width : 0;
         if (*cell) {
-            bool is_picture = t->columns[i].kind == TABLE_PICTURE;
-            bool is_marked = t->coloured && (is_title || is_picture || t->columns[i].kind == TABLE_VERDICT);
             pad(t->out, waiting + (is_words(t, i) ? 0 : space));
-            if (is_marked)
-                fputs(is_title ? "\033[1m" : is_picture ? "\033[32m" : colour_of(cell), t->out);
-            fputs(cell, t->out);
-            fputs(is_marked ? "\033[0m" : "", t->out);
+            write_coloured(t, i, cell, !cells);
             waiting = is_words(t, i) ? space : 0;
         } else
             waiting += space;
         waiting += GAP;
     }
     fputc('\n', t->out);
-    for (size_t i = 0; i < t->num_columns && s->first == 0; i++)
-        if (t->places[i] == BELOW_ROW && (is_title || (cells[i] && *cells[i]))) {
-            const char *cell = is_title ? t->columns[i].title : cells[i];
-            pad(t->out, GAP);
-            weir__text_fill(t->out, cell, cell + strlen(cell), GAP, GAP, t->limit);
-        }
+    if (s->first == 0)
+        write_below(t, cells);
 }
 
 static void widen(table *t, char *const *cells)

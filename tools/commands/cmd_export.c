@@ -179,19 +179,24 @@ static int write_export(const struct job *job)
 
 /* -- the command */
 
+static bool selects_records(const struct job *job)
+{
+    const weir_filter *f = job->filter;
+    return f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->mode ||
+           f->from_phase || f->until_phase || job->call->shared.from_mode || job->call->shared.until_mode ||
+           job->call->shared.between.given || job->call->shared.part;
+}
+
 /* A run without records can be exported, unless filters select records. */
 static int check_something(const struct job *job)
 {
     static const weir_record_kind kinds[] = { WEIR_RECORD_RUN, WEIR_RECORD_TASK, WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT,
                                               WEIR_RECORD_FAILURE };
-    const weir_filter *f = job->filter;
-    bool narrow = f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->mode ||
-                  f->from_phase || f->until_phase || job->call->shared.from_mode || job->call->shared.until_mode ||
-                  job->call->shared.between.given || job->call->shared.part;
+    bool narrow = selects_records(job);
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)
-        if (weir_reader_has(job->reader, kinds[i], f, &found, &error) != WEIR_OK)
+        if (weir_reader_has(job->reader, kinds[i], job->filter, &found, &error) != WEIR_OK)
             return tool_fail(job->call, &error);
     if (found)
         return TOOL_DONE;

@@ -300,6 +300,21 @@ static bool fits_png(const weir_picture_config *picture)
     return !is_planar && picture->layout != WEIR_LAYOUT_NCHW;
 }
 
+static int choose_output_format(const tool_call *call)
+{
+    frame_format format = (frame_format)settings.format;
+    if (settings.format == FORMAT_BY_NAME && !frame_format_of(settings.output, &format))
+        return tool_refuse(call,
+                           "%s: weir writes arrays (.npy), pictures (.png) and raw video (.raw); --format names one "
+                           "of these for any other name",
+                           settings.output);
+    settings.format = (int)format;
+    if (settings.format == FRAME_FORMAT_PNG && !fits_png(&settings.video.picture))
+        return tool_refuse(
+            call, "PNG pictures are rgb24, gray8, rgb48 or gray16, in the layout nhwc (see --pixel and --layout)");
+    return TOOL_DONE;
+}
+
 static int check_output(const tool_call *call)
 {
     bool is_stdout = settings.output && strcmp(settings.output, "-") == 0;
@@ -311,17 +326,7 @@ static int check_output(const tool_call *call)
         return tool_refuse(call, "--list: only with --info");
     if (is_stdout && isatty(STDOUT_FILENO))
         return tool_refuse(call, "--output -: stdout is a terminal; write to a pipe or a file");
-    frame_format format = (frame_format)settings.format;
-    if (settings.output && settings.format == FORMAT_BY_NAME && !frame_format_of(settings.output, &format))
-        return tool_refuse(call,
-                           "%s: weir writes arrays (.npy), pictures (.png) and raw video (.raw); --format names one "
-                           "of these for any other name",
-                           settings.output);
-    settings.format = (int)format;
-    if (settings.output && settings.format == FRAME_FORMAT_PNG && !fits_png(&settings.video.picture))
-        return tool_refuse(
-            call, "PNG pictures are rgb24, gray8, rgb48 or gray16, in the layout nhwc (see --pixel and --layout)");
-    return TOOL_DONE;
+    return settings.output ? choose_output_format(call) : TOOL_DONE;
 }
 
 /* A pipe or a device may never have anything, also one that is named like a video: then a message says so. The

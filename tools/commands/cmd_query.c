@@ -293,30 +293,31 @@ static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject 
 
 static int check_settings(const tool_call *call)
 {
-    unsigned by = settings.by, phases = by & BY_PHASES, named = by & BY_SUBJECTS;
-    if (settings.bin_s > 0 && !(by & WEIR_BY_TIME))
-        return tool_refuse(call, "--bin: only with --by time");
-    if (settings.bin_steps > 0 && !(by & WEIR_BY_STEP))
-        return tool_refuse(call, "--step-bin: only with --by step");
-    if ((by & WEIR_BY_LAP) && (by & ~(WEIR_BY_LAP | BY_SUBJECTS)))
-        return tool_refuse(
-            call, "--by: lap can only be combined with stage, flow, queue, pool, process, machine, span or counter");
-    if (phases & (phases - 1))
-        return tool_refuse(call, "--by: only one of phase, job-phase and transition");
-    if ((by & BY_MODES) == BY_MODES)
-        return tool_refuse(call, "--by: only one of mode and mode-transition");
-    if (named & (named - 1))
-        return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process, machine, span and counter");
-    if ((by & BY_FUNCTION) && by != BY_FUNCTION)
-        return tool_refuse(call,
-                           "--by: function stands alone; --name, --phase, --mode, --rank and so on select a part");
-    if ((by & BY_FUNCTION) && (settings.sort != SORT_NONE || settings.queues))
-        return tool_refuse(call, "--by function: the order is by samples, without --sort and --queues");
-    if ((settings.folded || settings.flame_graph) && !(by & BY_FUNCTION))
-        return tool_refuse(call, "--%s: only with --by function", settings.folded ? "folded" : "flame-graph");
-    if (named && settings.queues && named != BY(QUEUE))
-        return tool_refuse(
-            call, "--queues: cannot be combined with --by stage, flow, pool, process, machine, span or counter");
+    const unsigned by = settings.by, phases = by & BY_PHASES, named = by & BY_SUBJECTS;
+    const bool by_function = by & BY_FUNCTION;
+    const struct {
+        bool is_wrong;
+        const char *text;
+    } checks[] = {
+        { settings.bin_s > 0 && !(by & WEIR_BY_TIME), "--bin: only with --by time" },
+        { settings.bin_steps > 0 && !(by & WEIR_BY_STEP), "--step-bin: only with --by step" },
+        { (by & WEIR_BY_LAP) && (by & ~(WEIR_BY_LAP | BY_SUBJECTS)),
+          "--by: lap can only be combined with stage, flow, queue, pool, process, machine, span or counter" },
+        { phases & (phases - 1), "--by: only one of phase, job-phase and transition" },
+        { (by & BY_MODES) == BY_MODES, "--by: only one of mode and mode-transition" },
+        { named & (named - 1), "--by: only one of stage, flow, queue, pool, process, machine, span and counter" },
+        { by_function && by != BY_FUNCTION,
+          "--by: function stands alone; --name, --phase, --mode, --rank and so on select a part" },
+        { by_function && (settings.sort != SORT_NONE || settings.queues),
+          "--by function: the order is by samples, without --sort and --queues" },
+        { settings.folded && !by_function, "--folded: only with --by function" },
+        { settings.flame_graph && !by_function, "--flame-graph: only with --by function" },
+        { named && settings.queues && named != BY(QUEUE),
+          "--queues: cannot be combined with --by stage, flow, pool, process, machine, span or counter" },
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
+        if (checks[i].is_wrong)
+            return tool_refuse(call, "%s", checks[i].text);
     return TOOL_DONE;
 }
 

@@ -244,29 +244,35 @@ void graph_curve(const time_graph *g, const series *line, const series_value *va
 
 /* ---- layers and levels -------------------------------------------------------------------------------------- */
 
+static void close_area(const time_graph *g, double foot)
+{
+    put_to(g, 'V', foot);
+    fputc('Z', g->out);
+}
+
 static void put_area(const time_graph *g, const series *line, const double *tops)
 {
     double foot = axis_at(&g->values, 0), before = NAN;
     for (size_t i = 0; i < line->num_points; i++) {
         double y = axis_at(&g->values, tops[i]);
-        bool is_first = !isfinite(before) || has_gap(line, i);
-        if (isfinite(before) && (is_first || !isfinite(tops[i]))) {
-            put_to(g, 'V', foot);
-            fputc('Z', g->out);
+        bool is_there = isfinite(tops[i]), is_first = !isfinite(before) || has_gap(line, i);
+        if (isfinite(before) && (is_first || !is_there))
+            close_area(g, foot);
+        if (!is_there) {
+            before = NAN;
+            continue;
         }
-        if (isfinite(tops[i]) && is_first)
+        if (is_first)
             put_point(g, 'M', graph_x(g, line->times[i].start), foot);
-        if (isfinite(tops[i]) && (is_first || fabs(y - before) >= 0.005))
+        if (is_first || fabs(y - before) >= 0.005)
             put_to(g, 'V', y);
         bool goes_on = i + 1 < line->num_points && isfinite(tops[i + 1]) && !has_gap(line, i + 1);
-        if (isfinite(tops[i]) && !(goes_on && fabs(axis_at(&g->values, tops[i + 1]) - y) < 0.005))
+        if (!(goes_on && fabs(axis_at(&g->values, tops[i + 1]) - y) < 0.005))
             put_to(g, 'H', goes_on ? graph_x(g, line->times[i + 1].start) : graph_x(g, line->times[i].end));
-        before = isfinite(tops[i]) ? y : NAN;
+        before = y;
     }
-    if (isfinite(before)) {
-        put_to(g, 'V', foot);
-        fputc('Z', g->out);
-    }
+    if (isfinite(before))
+        close_area(g, foot);
 }
 
 /* The uppermost first: each covers the lower part of the one before. */

@@ -70,6 +70,31 @@ static const char *kind_of(const char *kind)
     return NULL;
 }
 
+static bool has_negative_share(const weir_model_node *node)
+{
+    for (uint32_t i = 0; i < node->num_shares; i++)
+        if (!node->shares || !(node->shares[i] >= 0))
+            return true;
+    return false;
+}
+
+static bool has_possible_times(const weir_model_node *node)
+{
+    return node->cpu_s >= 0 && node->pending_s >= 0 && node->time_s >= 0 && isfinite(node->time_s) &&
+           node->cpu_s + node->pending_s <= node->time_s * (1 + 1e-9) && node->results >= 0;
+}
+
+static const char *mistake_in_inputs(const weir_model *model, const weir_model_node *node)
+{
+    for (uint32_t i = 0; i < node->num_inputs; i++)
+        if (!node->inputs || node->inputs[i] >= model->num_nodes)
+            return "an input is not a node that was added before";
+    for (uint32_t i = 0; node->branches && i < node->num_inputs; i++)
+        if (node->branches[i] > 0 && node->branches[i] >= model->recorded.nodes[node->inputs[i]].num_shares)
+            return "an input has no such branch";
+    return NULL;
+}
+
 static const char *mistake_in_node(const weir_model *model, const weir_model_node *node)
 {
     if (!node->name || !*node->name)
@@ -82,18 +107,12 @@ static const char *mistake_in_node(const weir_model *model, const weir_model_nod
         return "nothing can follow the sink";
     if (node->concurrency > WEIR_MAX_SLOTS)
         return "it has more slots than the engine allows";
-    for (uint32_t i = 0; i < node->num_inputs; i++)
-        if (!node->inputs || node->inputs[i] >= model->num_nodes)
-            return "an input is not a node that was added before";
-    for (uint32_t i = 0; node->branches && i < node->num_inputs; i++)
-        if (node->branches[i] > 0 && node->branches[i] >= model->recorded.nodes[node->inputs[i]].num_shares)
-            return "an input has no such branch";
-    for (uint32_t i = 0; i < node->num_shares; i++)
-        if (!node->shares || !(node->shares[i] >= 0))
-            return "a share is negative";
-    bool is_possible = node->cpu_s >= 0 && node->pending_s >= 0 && node->time_s >= 0 && isfinite(node->time_s) &&
-                       node->cpu_s + node->pending_s <= node->time_s * (1 + 1e-9) && node->results >= 0;
-    return is_possible ? NULL : "its times are negative, or cpu_s and pending_s are more than time_s";
+    const char *mistake = mistake_in_inputs(model, node);
+    if (mistake)
+        return mistake;
+    if (has_negative_share(node))
+        return "a share is negative";
+    return has_possible_times(node) ? NULL : "its times are negative, or cpu_s and pending_s are more than time_s";
 }
 
 static void *copy_of(const void *from, size_t size, bool *is_missing)

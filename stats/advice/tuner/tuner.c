@@ -146,6 +146,47 @@ static int measure_set(weir_tuner *tuner, const verdict_view *view, const knob *
     return weir__live_try(tuner->pipeline, set, settle_ns, unit, &live, &tuner->stops, t);
 }
 
+/* Applies `other` if it gains (raises) or loses nothing (lowers). Returns whether it is kept. */
+static bool keep_setting(weir_tuner *tuner, const live_setting *other, bool raises, const live_trial *t)
+{
+    /* A loss would be seen: the interval reaches at most a tenth below what it was. */
+    bool is_free = t->gain >= 1 - least_gain(tuner) && t->low >= 0.9;
+    bool is_kept = (raises ? gains(tuner, t) : is_free) && weir__live_apply(tuner->pipeline, other) == WEIR_OK;
+    if (is_kept)
+        note_kept(tuner, raises);
+    return is_kept;
+}
+
+/* What a trial says about later ones; one that did not decide is repeated. */
+static void note_trial_of_more(knob *own, bool is_kept, uint32_t after, const live_trial *t)
+{
+    if (!is_kept && !is_raise_unclear(own, t))
+        own->no_more = after;
+}
+
+static void note_trial_of_less(knob *own, bool is_kept, uint32_t before, uint32_t after, const live_trial *t)
+{
+    bool is_unclear = !is_kept && t->high >= 1 && own->num_unclear < MAX_UNCLEAR;
+    own->num_unclear = is_unclear ? own->num_unclear + 1 : 0;
+    if (is_kept)
+        own->no_more = before; /* it brought nothing */
+    else if (!is_unclear)
+        own->no_less = after;
+}
+
+/* The caller adds the stage, `before` and `after`. */
+static weir_tuner_decision trial_decision(const live_setting *now, const live_setting *other, const live_trial *t,
+                                          bool is_kept)
+{
+    const live_setting *chosen = is_kept ? other : now;
+    return (weir_tuner_decision){ .action = is_kept ? WEIR_TUNER_KEPT : WEIR_TUNER_REVERTED,
+                                  .slots = chosen->slots,
+                                  .threads = chosen->threads,
+                                  .gain = t->gain,
+                                  .low = t->low,
+                                  .high = t->high };
+}
+
 /* Measures `other`, and keeps it if it gains (raises) or loses nothing (lowers). Returns whether it is kept. */
 static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, const live_setting *now,
                         const live_setting *other)
@@ -167,31 +208,15 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
         return false;
     }
     own->num_blank = 0;
-    /* A loss would be seen: the interval reaches at most a tenth below what it was. */
-    bool is_free = t.gain >= 1 - least_gain(tuner) && t.low >= 0.9;
-    bool is_kept = raises ? gains(tuner, &t) : is_free;
-    if (is_kept && weir__live_apply(tuner->pipeline, other) != WEIR_OK)
-        is_kept = false;
-    if (is_kept)
-        note_kept(tuner, raises);
-    bool is_unclear = !is_kept && !raises && t.high >= 1 && own->num_unclear < MAX_UNCLEAR;
+    bool is_kept = keep_setting(tuner, other, raises, &t);
     if (raises)
-        is_unclear = !is_kept && is_raise_unclear(own, &t);
+        note_trial_of_more(own, is_kept, after, &t);
     else
-        own->num_unclear = is_unclear ? own->num_unclear + 1 : 0;
-    if (!is_kept && !is_unclear)
-        *(raises ? &own->no_more : &own->no_less) = after;
-    else if (is_kept && !raises)
-        own->no_more = before; /* it brought nothing */
-    weir_tuner_decision decision = { .action = is_kept ? WEIR_TUNER_KEPT : WEIR_TUNER_REVERTED,
-                                     .stage = changes_slots || now->has_own ? now->stage : NULL,
-                                     .before = before,
-                                     .after = is_kept ? after : before,
-                                     .slots = is_kept ? other->slots : now->slots,
-                                     .threads = is_kept ? other->threads : now->threads,
-                                     .gain = t.gain,
-                                     .low = t.low,
-                                     .high = t.high };
+        note_trial_of_less(own, is_kept, before, after, &t);
+    weir_tuner_decision decision = trial_decision(now, other, &t, is_kept);
+    decision.stage = changes_slots || now->has_own ? now->stage : NULL;
+    decision.before = before;
+    decision.after = is_kept ? after : before;
     tell_decision(tuner, &decision, "%s %u: %+.1f %% (%+.1f to %+.1f %%)", is_kept ? "kept" : "undone", after,
                   100 * (t.gain - 1), 100 * (t.low - 1), 100 * (t.high - 1));
     return is_kept;
@@ -236,15 +261,10 @@ static void tell_set(weir_tuner *tuner, const live_set *set, const live_trial *t
 {
     for (uint32_t i = 0; i < set->num; i++) {
         const live_setting *now = &set->now[i], *other = &set->other[i];
-        weir_tuner_decision decision = { .action = is_kept ? WEIR_TUNER_KEPT : WEIR_TUNER_REVERTED,
-                                         .stage = now->stage,
-                                         .before = now->slots,
-                                         .after = is_kept ? other->slots : now->slots,
-                                         .slots = is_kept ? other->slots : now->slots,
-                                         .threads = is_kept ? other->threads : now->threads,
-                                         .gain = t->gain,
-                                         .low = t->low,
-                                         .high = t->high };
+        weir_tuner_decision decision = trial_decision(now, other, t, is_kept);
+        decision.stage = now->stage;
+        decision.before = now->slots;
+        decision.after = decision.slots;
         tell_decision(tuner, &decision, "%s %u: %+.1f %% (%+.1f to %+.1f %%), together with %u other stage%s",
                       is_kept ? "kept" : "undone", other->slots, 100 * (t->gain - 1), 100 * (t->low - 1),
                       100 * (t->high - 1), set->num - 1, set->num == 2 ? "" : "s");
@@ -297,11 +317,11 @@ static bool raise_limit(weir_tuner *tuner, const verdict_view *view, bool *has_t
         return false;
     if (kind == WEIR_VERDICT_THREADS || kind == WEIR_VERDICT_CPUS)
         is_kept = turn_knob(tuner, view, node, false, true, has_tried);
-    if (!is_kept && (kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE || kind == WEIR_VERDICT_CPUS))
+    bool waits_for_tasks = kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE;
+    if (!is_kept && (waits_for_tasks || kind == WEIR_VERDICT_CPUS))
         is_kept = turn_knob(tuner, view, node, true, true, has_tried);
     if (!is_kept && other >= 0)
         is_kept = turn_knob(tuner, view, other, true, true, has_tried);
-    bool waits_for_tasks = kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE;
     if (!is_kept && !*has_tried && waits_for_tasks)
         is_kept = raise_set(tuner, view, has_tried);
     return is_kept;

@@ -613,17 +613,28 @@ static void say_epoch_ends(full_verdict *v, const node_view *n)
         n->epoch_tail > n->epoch_gap ? "the last items of an epoch" : "the first item of the next one");
 }
 
+static void tell_consumer(full_verdict *v, const judgement *j, double share)
+{
+    weir__verdict_add_evidence(v, "%s: not empty for %.0f %% of the time when the consumer asks", j->view->sink->name,
+                               100 * share);
+    if (j->first)
+        weir__verdict_add_evidence(v, "no stage or source is in use for more than %.0f %% of the time",
+                                   100 * fmin(1, j->first->held));
+    if (v->polls)
+        weir__verdict_add_evidence(v, "the consumer does not wait in weir_pipeline_next(), but asks again and "
+                                      "again, and items wait until it comes back");
+}
+
+/* Whether the nodes take it from each other. */
+static bool is_shared(weir_verdict_kind kind)
+{
+    return kind == WEIR_VERDICT_THREADS || kind == WEIR_VERDICT_CPUS;
+}
+
 static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind kind, const finding *found)
 {
     if (kind == WEIR_VERDICT_CONSUMER) {
-        weir__verdict_add_evidence(v, "%s: not empty for %.0f %% of the time when the consumer asks",
-                                   j->view->sink->name, 100 * found->share);
-        if (j->first)
-            weir__verdict_add_evidence(v, "no stage or source is in use for more than %.0f %% of the time",
-                                       100 * fmin(1, j->first->held));
-        if (v->polls)
-            weir__verdict_add_evidence(v, "the consumer does not wait in weir_pipeline_next(), but asks again and "
-                                          "again, and items wait until it comes back");
+        tell_consumer(v, j, found->share);
         return;
     }
     assert(kind == WEIR_VERDICT_QUEUE ? found->queue != NULL : found->node != NULL);
@@ -631,7 +642,7 @@ static void add_finding(full_verdict *v, const judgement *j, weir_verdict_kind k
         tell_slots(v, found->node);
     if (kind == WEIR_VERDICT_THREADS || (kind == WEIR_VERDICT_CPUS && is_starved(j, found->node)))
         tell_threads(v, found->node);
-    if (kind == WEIR_VERDICT_THREADS || kind == WEIR_VERDICT_CPUS || kind == WEIR_VERDICT_SLOTS)
+    if (is_shared(kind) || kind == WEIR_VERDICT_SLOTS)
         tell_cpus(v, j);
     if (kind == WEIR_VERDICT_OUTSIDE || kind == WEIR_VERDICT_SOURCE)
         tell_waits(v, j, found->node);
@@ -710,12 +721,12 @@ static void add_second_limit(judgement *j, const rule *r, const finding *found)
     static const char queues[] = "The queue %s: items come and go in bursts that it is too small for.",
                       others[] = "The CPUs: other programs take them, so that threads work in bursts.";
     full_verdict *v = j->verdict;
-    bool is_consumer = r->kind == WEIR_VERDICT_CONSUMER, by_use = found->node && found->node == j->first;
-    bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS ||
-                  r->sentence == epoch_ends; /* of bursts, too */
-    const node_view *second = is_consumer ? j->first : by_use && !shares ? j->second : NULL;
+    bool is_consumer = r->kind == WEIR_VERDICT_CONSUMER;
+    bool causes_bursts = is_shared(r->kind) || r->sentence == epoch_ends;
+    bool by_use = !is_consumer && !causes_bursts && found->node && found->node == j->first;
+    const node_view *second = is_consumer ? j->first : by_use ? j->second : NULL;
     finding queue = { 0 };
-    if (by_use && !is_consumer && !shares)
+    if (by_use)
         queue = measure_queue(j);
     double use = second ? use_of(j, second) : 0;
     if (second && use >= FULL && (is_consumer || use_of(j, found->node) < WEIR_WORTH_GAIN * use)) {
@@ -735,8 +746,7 @@ static void add_second_limit(judgement *j, const rule *r, const finding *found)
 static void apply_rule(judgement *j, const rule *r, const finding *found)
 {
     full_verdict *v = j->verdict;
-    bool shares = r->kind == WEIR_VERDICT_THREADS || r->kind == WEIR_VERDICT_CPUS;
-    const node_view *named = shares ? find_user(j, r->kind, found->node) : found->node;
+    const node_view *named = is_shared(r->kind) ? find_user(j, r->kind, found->node) : found->node;
     const char *name = named ? named->name : found->queue ? found->queue->name : "";
     add_finding(v, j, r->kind, found);
     if (named && named != found->node)

@@ -730,10 +730,29 @@ static bool predict_base(advising *a)
     return true;
 }
 
+/* A recording that lacks what a model needs is no failure: then there is no model. */
+static int read_model(advising *a, weir_reader *reader, const weir_filter *filter)
+{
+    weir_error why = { 0 };
+    int status = weir__model_read(reader, filter, &a->model, &why);
+    bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
+    if (status == WEIR_OK || is_missing)
+        return WEIR_OK;
+    return weir_error_set(a->error, why.status, why.library_code, "%s", why.message);
+}
+
+/* The node that the verdict names, as it was recorded: the model's own changes with the settings. */
+static void find_named_node(advising *a, weir_model_node *node)
+{
+    for (size_t i = 0; i < a->model->num_nodes && !a->node; i++) {
+        *node = a->model->shown.nodes[i];
+        a->node = strcmp(node->name, a->verdict->name) == 0 ? node : NULL;
+    }
+}
+
 int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     advising a = { .verdict = verdict, .error = error };
-    weir_error why = { 0 };
     weir_model_node node;
     weir_run_record run;
     if (weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, NULL) ==
@@ -744,17 +763,12 @@ int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_
         return WEIR_OK;
     }
     int status = verdict->shown.kind == WEIR_VERDICT_OUTSIDE ? tell_places(verdict, reader, filter, error) : WEIR_OK;
+    if (status == WEIR_OK)
+        status = read_model(&a, reader, filter);
     if (status != WEIR_OK)
         return status;
-    status = weir__model_read(reader, filter, &a.model, &why);
-    bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
-    if (status != WEIR_OK && !is_missing)
-        return weir_error_set(error, why.status, why.library_code, "%s", why.message);
-    for (size_t i = 0; a.model && i < a.model->num_nodes && !a.node; i++) {
-        node = a.model->shown.nodes[i]; /* the original changes with the settings */
-        a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
-    }
-    if (a.model && a.status == WEIR_OK) {
+    if (a.model) {
+        find_named_node(&a, &node);
         a.model->num_steps = NUM_STEPS;
         if (predict_base(&a)) {
             take_trials(&a, reader, run.run_id);
