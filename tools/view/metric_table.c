@@ -112,7 +112,7 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total)
     const weir_group_key *key = &total->key;
     bool has_steps = key->last_step >= key->first_step;
     weir_run_record run;
-    if (keys->reader && weir_reader_find_run(keys->reader, key->run_id, &run, NULL) == WEIR_OK)
+    if (keys->reader && weir_recording_find_run(keys->reader, key->run_id, &run, NULL) == WEIR_OK)
         table_duration(t, key->end_unix_ns - run.started_unix_ns);
     else if (keys->reader)
         table_nothing(t);
