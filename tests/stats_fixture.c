@@ -149,33 +149,33 @@ void close_writer(weir_sqlite_writer *writer)
 
 int print_summary(FILE *out, const char *path, int64_t run_id, weir_summary_line *line, weir_error *error)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     const weir_filter filter = { .run_id = run_id ? run_id : WEIR_LAST_RUN };
-    int status = weir_reader_open(path, &reader, error);
+    int status = weir_recording_open(path, &recording, error);
     if (status == WEIR_OK)
-        status = weir_summary_write(out, reader, &filter, NULL, line, error);
-    weir_reader_close(reader);
+        status = weir_summary_write(out, recording, &filter, NULL, line, error);
+    weir_recording_close(recording);
     return status;
 }
 
 int print_failures(FILE *out, const char *path, int64_t run_id, size_t at_most, weir_error *error)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     const weir_filter filter = { .run_id = run_id ? run_id : WEIR_LAST_RUN };
-    int status = weir_reader_open(path, &reader, error);
+    int status = weir_recording_open(path, &recording, error);
     if (status == WEIR_OK)
-        status = weir_summary_write_failures(out, reader, &filter, at_most, error);
-    weir_reader_close(reader);
+        status = weir_summary_write_failures(out, recording, &filter, at_most, error);
+    weir_recording_close(recording);
     return status;
 }
 
-weir_reader *open_reader(const char *path)
+weir_recording *open_reader(const char *path)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_error error = { 0 };
-    if (weir_reader_open(path, &reader, &error) != WEIR_OK)
+    if (weir_recording_open(path, &recording, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    return reader;
+    return recording;
 }
 
 void observe_start(weir_observer observer)

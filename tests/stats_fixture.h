@@ -49,7 +49,7 @@ int print_summary(FILE *out, const char *path, int64_t run_id, weir_summary_line
 int print_failures(FILE *out, const char *path, int64_t run_id, size_t at_most, weir_error *error);
 
 /* Opens a database for reading, or fails the test. */
-weir_reader *open_reader(const char *path);
+weir_recording *open_reader(const char *path);
 
 /*
  * The made-up pipeline: 0:0:src, 0:1:decode[10], 0:2:sink, from Unix second 1000 on. Each lap is 2 s long, with

@@ -628,7 +628,7 @@ static void on_failure(void *self, const weir_failure *failure)
     test_recorder *recorder = self;
     enter(recorder);
     REQUIRE(recorder->started && recorder->calls_in_lap == 0);
-    counter_add(&recorder->failures_told, 1);
+    counter_add(&recorder->failures_reported, 1);
     if (recorder->failure_gate)
         gate_pass(recorder->failure_gate);
     pthread_mutex_lock(&recorder->lock);
@@ -675,7 +675,7 @@ void recorder_init(test_recorder *recorder)
     memset(recorder, 0, sizeof *recorder);
     pthread_mutex_init(&recorder->lock, NULL);
     counter_init(&recorder->laps);
-    counter_init(&recorder->failures_told);
+    counter_init(&recorder->failures_reported);
     counter_init(&recorder->ends);
     atomic_init(&recorder->inside, false);
     recorder->observer = (weir_observer){

@@ -269,8 +269,8 @@ typedef struct test_recorder {
     uint64_t num_stage_records, num_queue_records, num_failures, num_events;
     char (*lap_names)[128]; /* in the order of the first lap's calls */
     uint64_t num_lap_names, calls_in_lap;
-    test_counter laps;          /* complete ones */
-    test_counter failures_told; /* counted before waiting at failure_gate */
+    test_counter laps;              /* complete ones */
+    test_counter failures_reported; /* counted before waiting at failure_gate */
     test_counter ends;
 } test_recorder;
 

@@ -78,7 +78,7 @@ static int stage_called(void *self, const char *name, weir_error *error)
     return WEIR_OK;
 }
 
-static void end_told(void *self, const weir_run_end *end)
+static void end_reported(void *self, const weir_run_end *end)
 {
     REQUIRE(self == &num_ends && end->status == WEIR_OK);
     num_ends++;
@@ -194,9 +194,9 @@ static void record_and_read(void)
     run(observers, 2);
     REQUIRE(weir_export_close(trace, &error) == WEIR_OK);
     REQUIRE(weir_sqlite_close(writer, &error) == WEIR_OK);
-    weir_reader *reader;
-    REQUIRE(weir_reader_open(path, &reader, &error) == WEIR_OK);
-    weir_reader_close(reader);
+    weir_recording *recording;
+    REQUIRE(weir_recording_open(path, &recording, &error) == WEIR_OK);
+    weir_recording_close(recording);
     close(fd);
     unlink(path);
     REQUIRE(unlink(trace_path) == 0);
@@ -208,13 +208,13 @@ static void record_in_memory(void)
 {
     weir_error error = { 0 };
     weir_sqlite_writer *writer;
-    weir_reader *reader;
+    weir_recording *recording;
     GUARDED(weir_sqlite_options, options);
     options.value = (weir_sqlite_options){ .in_memory = true };
     REQUIRE(weir_sqlite_open(NULL, &options.value, &writer, &error) == WEIR_OK);
-    REQUIRE(weir_reader_open_writer(writer, &reader, &error) == WEIR_OK);
+    REQUIRE(weir_recording_open_writer(writer, &recording, &error) == WEIR_OK);
     REQUIRE(weir_sqlite_close(writer, &error) == WEIR_OK);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     CHECK_GUARD(options);
 }
 #endif
@@ -431,7 +431,7 @@ static void check_outputs(void)
 
 int main(void)
 {
-    weir_observer observers[] = { { .self = &num_ends, .run_end = end_told }, { .self = NULL } };
+    weir_observer observers[] = { { .self = &num_ends, .run_end = end_reported }, { .self = NULL } };
     weir_log_set_level(WEIR_LOG_ERROR);
     run(observers, 2);
     check_outputs();

@@ -84,7 +84,7 @@ static void follow_trace(void *self, const weir_trace_batch *batch)
 
 /* ---- what the laps say --------------------------------------------------------------------------------------- */
 
-typedef struct told {
+typedef struct reported {
     test_counter steps; /* in laps so far */
     int64_t next_step;
     places places;
@@ -92,11 +92,11 @@ typedef struct told {
     int64_t num_laps, num_spans;  /* spans "test/forward" */
     int64_t spans_in_place;       /* of them in the phase and mode in which they were recorded */
     int64_t slots_ns, elapsed_ns; /* of the stage, with one slot: time in all states; of its laps */
-} told;
+} reported;
 
 static void follow_laps(void *self, const weir_subject_lap *lap)
 {
-    told *t = self;
+    reported *t = self;
     const weir_lap_position *position = &lap->lap->position;
     const weir_task_metrics *task = &lap->metrics.task;
     bool has_step = position->last_step >= position->first_step;
@@ -151,13 +151,13 @@ static void assert_same_places(const places *wanted, const places *got, unsigned
 
 static void read_places(const char *path, unsigned by, places *read)
 {
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
     weir_error error = { 0 };
     weir_grouping grouping = { .by = (by & BY_MODE ? WEIR_BY_MODE : 0u) | (by & BY_PHASE ? WEIR_BY_PHASE : 0u) |
                                      (by & BY_STEP ? WEIR_BY_STEP : 0u),
                                .subjects = 1u << WEIR_SUBJECT_QUEUE };
-    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .name = "sink", .run_id = WEIR_LAST_RUN }, &grouping,
+    assert_int_equal(weir_totals_read(recording, &(weir_filter){ .name = "sink", .run_id = WEIR_LAST_RUN }, &grouping,
                                       &totals, &error),
                      WEIR_OK);
     *read = (places){ 0 };
@@ -167,7 +167,7 @@ static void read_places(const char *path, unsigned by, places *read)
                   (int64_t)total->metrics.queue.num_items);
     }
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* ---- the runs ------------------------------------------------------------------------------------------------ */
@@ -188,7 +188,7 @@ static void spend_time(uint64_t *random)
 /* A slow observer gets laps of several steps, joined. */
 static void follow_lap_ends(void *self, const weir_lap *lap)
 {
-    told *t = self;
+    reported *t = self;
     if (lap->position.last_step < lap->position.first_step || lap->position.last_step < t->next_step)
         return;
     counter_add(&t->steps, (int)(lap->position.last_step + 1 - t->next_step));
@@ -198,7 +198,8 @@ static void follow_lap_ends(void *self, const weir_lap *lap)
 static int64_t next_step;
 
 /* Marks at random, and takes items in between. Returns how many spans it has recorded in the phase "forward". */
-static int64_t consume(weir_pipeline *pipeline, uint64_t *random, int num_marks, bool takes_items, told *each_step)
+static int64_t consume(weir_pipeline *pipeline, uint64_t *random, int num_marks, bool takes_items,
+                       reported *each_step)
 {
     static const char *const modes[] = { "train", "eval", "test" }, *const phases[] = { "forward", "backward",
                                                                                         "load" };
@@ -233,11 +234,11 @@ static int64_t consume(weir_pipeline *pipeline, uint64_t *random, int num_marks,
 static void compare_run(uint32_t steps_per_lap, int64_t interval_ns, uint64_t random)
 {
     static traced trace;
-    static told laps;
+    static reported laps;
     static places read;
     test_ledger ledger = LEDGER;
     trace = (traced){ .step = WEIR_NO_STEP };
-    laps = (told){ .steps = COUNTER, .next_step = next_step };
+    laps = (reported){ .steps = COUNTER, .next_step = next_step };
     const char *path = in_folder("axes.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observers[] = { { .self = &trace, .trace = follow_trace },
@@ -331,19 +332,19 @@ TEST_CASE(steps_with_phases_inside_have_their_whole_time)
                  (int)step, (int)step);
         assert_true(llabs(query_int(path, sql) - sums.all[step - 1].elapsed_ns) < WEIR_MICROSECOND);
     }
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
     weir_error error = { 0 };
     weir_filter filter = { .name = "sink", .by_step = true, .first_step = 3, .last_step = 5 };
-    assert_int_equal(
-        weir_totals_read(reader, &filter, &(weir_grouping){ .subjects = 1u << WEIR_SUBJECT_QUEUE }, &totals, &error),
-        WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, &filter, &(weir_grouping){ .subjects = 1u << WEIR_SUBJECT_QUEUE },
+                                      &totals, &error),
+                     WEIR_OK);
     int64_t wanted_ns = sums.all[2].elapsed_ns + sums.all[3].elapsed_ns + sums.all[4].elapsed_ns;
     assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].count, 1);
     assert_true(llabs(totals.of[WEIR_SUBJECT_QUEUE].all->elapsed_ns - wanted_ns) < WEIR_MICROSECOND);
     assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].all->metrics.queue.num_items, 6);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     assert_int_equal(query_int(path, "SELECT sum(num_spans) FROM span_stats WHERE name = 'weir/step'"), STEPS);
 }
 

@@ -53,9 +53,9 @@ TEST_CASE(engine_names_the_peers_that_are_not_built)
         char condition[128], sentence[128];
         snprintf(condition, sizeof condition, "json_extract(row, '$.what') = '%s'", names[i]);
         snprintf(sentence, sizeof sentence, "  %-18snot built: ", names[i]);
-        const char *told = strstr(program.out, sentence);
-        assert_int_equal(bench_count_rows(json, condition), told ? 0 : 1);
-        assert_true(!told || strstr(told, "-dev"));
+        const char *reported = strstr(program.out, sentence);
+        assert_int_equal(bench_count_rows(json, condition), reported ? 0 : 1);
+        assert_true(!reported || strstr(reported, "-dev"));
     }
     free(json);
     program_free(&program);

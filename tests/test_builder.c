@@ -608,7 +608,7 @@ static const struct {
     { no_mistake, { .max_failures = { .kind = (weir_failures_kind)9 } }, WEIR_EINVAL, "", "max_failures" },
 };
 
-static bool is_told(size_t i)
+static bool is_reported(size_t i)
 {
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline = (weir_pipeline *)builder;
@@ -628,10 +628,10 @@ static bool is_told(size_t i)
 
 TEST_CASE(every_mistake_is_told_with_its_stage)
 {
-    bool all_told = true;
+    bool all_reported = true;
     for (size_t i = 0; i < LENGTH(mistakes); i++)
-        all_told = is_told(i) && all_told;
-    assert_true(all_told);
+        all_reported = is_reported(i) && all_reported;
+    assert_true(all_reported);
 }
 
 TEST_CASE(the_librarys_own_code_is_kept)

@@ -264,7 +264,7 @@ static weir_pipeline *build_numbers(const test_numbers *numbers)
 }
 
 /* Without weir__engine_lock(), which tells the core. */
-static uint64_t taken_as_told(weir_pipeline *pipeline)
+static uint64_t taken_as_reported(weir_pipeline *pipeline)
 {
     uv_mutex_lock(&pipeline->lock);
     uint64_t num_taken = pipeline->core.sink->total_got;
@@ -297,7 +297,7 @@ TEST_CASE(the_engine_knows_at_once_of_room_for_which_a_task_waits)
     assert_int_equal(pipeline->consumer.ahead.num_planned, AHEAD_ROOM - 1);
     counter_await(&stuck.stuck, 1);
     next_value(pipeline);
-    assert_int_equal(taken_as_told(pipeline), 2);
+    assert_int_equal(taken_as_reported(pipeline), 2);
     counter_add(&stuck.passed, 1);
     assert_int_equal(drain_all(pipeline), AHEAD_ITEMS - 2);
     weir_pipeline_free(pipeline);

@@ -6,32 +6,32 @@
 
 /* ---- marks --------------------------------------------------------------------------------------------------- */
 
-typedef struct told_marks {
+typedef struct reported_marks {
     char text[1024];
     pthread_t thread;
     bool stops; /* at the end of step 1 */
-} told_marks;
+} reported_marks;
 
 static void tell_mark(void *self, const weir_mark *mark)
 {
     static const char *const kinds[] = { "epoch", "step", "phase", "mode" };
-    told_marks *told = self;
-    size_t length = strlen(told->text);
-    REQUIRE(pthread_equal(told->thread, pthread_self()));
+    reported_marks *reported = self;
+    size_t length = strlen(reported->text);
+    REQUIRE(pthread_equal(reported->thread, pthread_self()));
     if (mark->kind <= WEIR_MARK_STEP)
-        snprintf(told->text + length, sizeof told->text - length, "%c%s %d;", mark->begins ? '+' : '-',
+        snprintf(reported->text + length, sizeof reported->text - length, "%c%s %d;", mark->begins ? '+' : '-',
                  kinds[mark->kind], (int)mark->number);
     else
-        snprintf(told->text + length, sizeof told->text - length, "%c%s %s;", mark->begins ? '+' : '-',
+        snprintf(reported->text + length, sizeof reported->text - length, "%c%s %s;", mark->begins ? '+' : '-',
                  kinds[mark->kind], mark->name);
-    if (told->stops && mark->kind == WEIR_MARK_STEP && !mark->begins)
+    if (reported->stops && mark->kind == WEIR_MARK_STEP && !mark->begins)
         weir_pipeline_stop(mark->pipeline);
 }
 
-static weir_pipeline *build_told(told_marks *told, const test_numbers *numbers, uint32_t epochs)
+static weir_pipeline *build_reported(reported_marks *reported, const test_numbers *numbers, uint32_t epochs)
 {
-    *told = (told_marks){ .thread = pthread_self(), .stops = told->stops };
-    weir_observer observer = { .self = told, .mark = tell_mark };
+    *reported = (reported_marks){ .thread = pthread_self(), .stops = reported->stops };
+    weir_observer observer = { .self = reported, .mark = tell_mark };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &numbers_op, numbers, 0, &(weir_stage_options){ .epochs = epochs });
     weir_builder_sink(builder, NULL);
@@ -43,8 +43,8 @@ TEST_CASE(each_event_of_a_training_loop_calls_back_at_once)
     test_ledger ledger;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
-    told_marks told = { .stops = false };
-    weir_pipeline *pipeline = build_told(&told, &numbers, 2);
+    reported_marks reported = { .stops = false };
+    weir_pipeline *pipeline = build_reported(&reported, &numbers, 2);
     weir_item item;
     int64_t step = 0;
     weir_pipeline_mark_mode(pipeline, "train");
@@ -53,13 +53,13 @@ TEST_CASE(each_event_of_a_training_loop_calls_back_at_once)
             continue;
         weir_pipeline_mark_step(pipeline, step++);
         weir_pipeline_mark_phase(pipeline, "forward");
-        assert_non_null(strstr(told.text, "+phase forward;")); /* it was called before the mark returned */
+        assert_non_null(strstr(reported.text, "+phase forward;")); /* it was called before the mark returned */
         weir_pipeline_mark_phase(pipeline, "backward");
         weir_item_release(&item);
     }
     weir_pipeline_mark_step(pipeline, WEIR_NO_STEP);
     weir_pipeline_free(pipeline);
-    assert_string_equal(told.text,
+    assert_string_equal(reported.text,
                         "+mode train;+epoch 0;+step 0;+phase forward;-phase forward;+phase backward;-step 0;+step 1;"
                         "-phase backward;+phase forward;-phase forward;+phase backward;-epoch 0;"
                         "+epoch 1;-step 1;+step 2;-phase backward;+phase forward;-phase forward;+phase backward;"
@@ -73,15 +73,15 @@ TEST_CASE(what_is_open_is_told_to_end_and_a_callback_may_stop_the_run)
     test_ledger ledger;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1000 };
-    told_marks told = { .stops = true };
-    weir_pipeline *pipeline = build_told(&told, &numbers, 0);
+    reported_marks reported = { .stops = true };
+    weir_pipeline *pipeline = build_reported(&reported, &numbers, 0);
     weir_item item;
     for (int64_t step = 0; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; step++) {
         weir_item_release(&item);
         weir_pipeline_mark_step(pipeline, step);
     }
     weir_pipeline_free(pipeline);
-    assert_string_equal(told.text, "+epoch 0;+step 0;-step 0;+step 1;-epoch 0;-step 1;");
+    assert_string_equal(reported.text, "+epoch 0;+step 0;-step 0;+step 1;-epoch 0;-step 1;");
     ledger_close(&ledger);
 }
 
@@ -114,27 +114,27 @@ TEST_CASE(a_span_is_told_while_it_is_open)
 
 /* ---- pauses -------------------------------------------------------------------------------------------------- */
 
-typedef struct told_laps {
+typedef struct reported_laps {
     test_recorder *recorder;
     uint64_t num_spans;
     atomic_ullong num_delivered; /* in the trace */
     int64_t value;
-} told_laps;
+} reported_laps;
 
 static void count_spans(void *self, const weir_subject_lap *lap)
 {
-    told_laps *told = self;
+    reported_laps *reported = self;
     if (lap->subject == WEIR_SUBJECT_SPAN && strcmp(lap->name, "pause/span") == 0)
-        told->num_spans += lap->metrics.span.num_spans;
+        reported->num_spans += lap->metrics.span.num_spans;
     if (lap->subject == WEIR_SUBJECT_COUNTER && strcmp(lap->name, "pause/value") == 0)
-        told->value = (int64_t)lap->metrics.counter.last;
+        reported->value = (int64_t)lap->metrics.counter.last;
 }
 
 static void count_delivered(void *self, const weir_trace_batch *batch)
 {
-    told_laps *told = self;
+    reported_laps *reported = self;
     for (size_t i = 0; i < batch->num_records; i++)
-        told->num_delivered += batch->records[i].kind == WEIR_TRACE_DELIVER;
+        reported->num_delivered += batch->records[i].kind == WEIR_TRACE_DELIVER;
 }
 
 static weir_pipeline *build_numbers(const test_numbers *numbers, const weir_pipeline_options *options)
@@ -163,11 +163,11 @@ TEST_CASE(what_happens_in_a_pause_is_in_no_lap_trace_or_span)
     test_numbers numbers = { .ledger = &ledger, .count = 17, .gate = &gate };
     test_recorder recorder;
     recorder_init(&recorder);
-    told_laps told = { .value = -1 };
+    reported_laps reported = { .value = -1 };
     weir_span_name *span = weir_span_name_get("pause", "span");
     weir_counter *counter = weir_counter_get("pause", "value", NULL, 0);
     weir_observer observers[] = { recorder.observer,
-                                  { .self = &told, .lap = count_spans, .trace = count_delivered } };
+                                  { .self = &reported, .lap = count_spans, .trace = count_delivered } };
     weir_pipeline *pipeline =
         build_numbers(&numbers, &(weir_pipeline_options){ .observers = observers, .num_observers = 2 });
     static const int counts[] = { 3, 5, 7, 2 };
@@ -181,9 +181,9 @@ TEST_CASE(what_happens_in_a_pause_is_in_no_lap_trace_or_span)
     assert_int_equal(weir_set_paused(false), WEIR_OK);
 
     assert_int_equal(recorder_queue_total(&recorder, "0:1:sink_queue").metrics.queue.num_items, 10);
-    assert_int_equal(told.num_spans, 10);
-    assert_int_equal(told.num_delivered, 10);
-    assert_int_equal(told.value, 7);
+    assert_int_equal(reported.num_spans, 10);
+    assert_int_equal(reported.num_delivered, 10);
+    assert_int_equal(reported.value, 7);
     assert_true(recorder.laps.value >= 2);
     recorder_free(&recorder);
     ledger_close(&ledger);

@@ -304,7 +304,7 @@ TEST_CASE(a_build_that_was_stopped_goes_on)
     const char *paths[COUNT];
     weir_error error = { 0 };
     weir_dataset *dataset;
-    weir_dataset_progress progress, told = { 0 };
+    weir_dataset_progress progress, reported = { 0 };
     const char *clip =
         clips_make("slow.mp4", "-f lavfi -i testsrc2=s=640x480:d=20:r=30 -c:v libx264 -preset ultrafast "
                                "-pix_fmt yuv420p");
@@ -323,11 +323,11 @@ TEST_CASE(a_build_that_was_stopped_goes_on)
     assert_non_null(strstr(error.message, "incomplete"));
 
     options.progress = go_on;
-    options.self = &told;
+    options.self = &reported;
     weir_dataset_progress second = build_with(index, &options);
     assert_int_equal(second.num_unchanged, progress.num_indexed);
     assert_int_equal(second.num_indexed, COUNT - progress.num_indexed);
-    assert_memory_equal(&told, &second, sizeof told);
+    assert_memory_equal(&reported, &second, sizeof reported);
     dataset = open_with(index, NULL);
     assert_int_equal(weir_dataset_count(dataset), COUNT);
     weir_dataset_close(dataset);

@@ -312,7 +312,7 @@ static void set_listings(int mode)
     atomic_store(&listings.mode, mode);
 }
 
-TEST_CASE(a_listing_that_breaks_off_is_counted_and_told)
+TEST_CASE(a_listing_that_breaks_off_is_counted_and_reported)
 {
     for (int sorted = 0; sorted < 2; sorted++) {
         const char *root = make_tree(sorted ? "broken_sorted" : "broken");
@@ -375,7 +375,7 @@ static int run_to_the_end(const weir_directory_config *folders, size_t num_folde
     return rc;
 }
 
-TEST_CASE(unreadable_folders_are_counted_told_and_passed_over)
+TEST_CASE(unreadable_folders_are_counted_reported_and_passed_over)
 {
     const char *root = make_tree("unreadable");
     assert_int_equal(chmod(clips_path("unreadable/a/b"), 0), 0);

@@ -702,14 +702,14 @@ TEST_CASE(the_observer_is_told_each_failure_once)
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
 
-    static bool told[COUNT];
+    static bool reported[COUNT];
     assert_int_equal(recorder.num_failures, COUNT);
     for (uint64_t i = 0; i < COUNT; i++) {
         const failure_record *record = &recorder.failures[i];
         uint64_t seq = record->failure.seq;
         char label[32], message[64];
-        assert_true(seq < COUNT && !told[seq]);
-        told[seq] = true;
+        assert_true(seq < COUNT && !reported[seq]);
+        reported[seq] = true;
         snprintf(label, sizeof label, "item-%d", (int)seq);
         snprintf(message, sizeof message, "number %d is damaged", (int)seq);
         assert_string_equal(record->name, "0:1:failing[4]");
@@ -749,7 +749,7 @@ TEST_CASE(a_held_up_observer_holds_up_nobody)
 
 /* The buffer for a blocked observer is bounded. What does not fit is counted, and reported as soon as there is
    room. */
-TEST_CASE(failures_that_do_not_fit_are_counted_and_told)
+TEST_CASE(failures_that_do_not_fit_are_counted_and_reported)
 {
     enum { COUNT = 300000 };
     test_gate gate = GATE;

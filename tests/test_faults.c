@@ -316,10 +316,10 @@ static void run_line(void)
         assert_account_is_exact(&before);
         drain_and_check(pipeline);
         assert_true(recorder.ended);
-        uint64_t told = recorder.num_failures + recorder_dropped_failures(&recorder);
+        uint64_t reported = recorder.num_failures + recorder_dropped_failures(&recorder);
         if (!faults.stays) /* else laps may be lost, which the log says */
-            assert_int_equal(told, recorder_stage_total(&recorder, "0:1:anything[3]").metrics.task.num_failures +
-                                       recorder_stage_total(&recorder, "0:2:pass").metrics.task.num_failures);
+            assert_int_equal(reported, recorder_stage_total(&recorder, "0:1:anything[3]").metrics.task.num_failures +
+                                           recorder_stage_total(&recorder, "0:2:pass").metrics.task.num_failures);
     }
     pending_end(&pending);
     recorder_free(&recorder);

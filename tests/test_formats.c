@@ -130,13 +130,13 @@ static void record_run(const char *path)
     close_writer(writer);
 }
 
-static int write_one(const weir_export_format *format, weir_reader *reader, const char *path, weir_error *error)
+static int write_one(const weir_export_format *format, weir_recording *recording, const char *path, weir_error *error)
 {
     if (format->write_folder)
-        return weir_export_write_folder(format, reader, NULL, NULL, path, error);
+        return weir_export_write_folder(format, recording, NULL, NULL, path, error);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    int status = weir_export_write(format, reader, NULL, NULL, file, error);
+    int status = weir_export_write(format, recording, NULL, NULL, file, error);
     fclose(file);
     return status;
 }
@@ -144,11 +144,11 @@ static int write_one(const weir_export_format *format, weir_reader *reader, cons
 TEST_CASE(every_format_writes_a_database_that_it_says_it_can)
 {
     record_run(in_folder("a.db"));
-    weir_reader *reader = open_reader(in_folder("a.db"));
+    weir_recording *recording = open_reader(in_folder("a.db"));
     const weir_export_format *format;
     for (size_t at = 0; (format = weir_export_at(at)); at++) {
         weir_error error = { 0 };
-        int status = write_one(format, reader, in_folder(format->name), &error);
+        int status = write_one(format, recording, in_folder(format->name), &error);
         if (format->help && status != WEIR_OK)
             fail_msg("%s: %s", format->name, error.message);
         if (format->help)
@@ -156,31 +156,31 @@ TEST_CASE(every_format_writes_a_database_that_it_says_it_can)
         else
             assert_int_equal(status, WEIR_EUNSUPPORTED);
         if (format->write && !format->write_folder)
-            assert_int_equal(weir_export_write_folder(format, reader, NULL, NULL, in_folder("no"), &error),
+            assert_int_equal(weir_export_write_folder(format, recording, NULL, NULL, in_folder("no"), &error),
                              WEIR_EUNSUPPORTED);
         else if (!format->write)
-            assert_int_equal(weir_export_write(format, reader, NULL, NULL, stderr, &error), WEIR_EUNSUPPORTED);
+            assert_int_equal(weir_export_write(format, recording, NULL, NULL, stderr, &error), WEIR_EUNSUPPORTED);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(the_laps_of_openmetrics_are_its_own_setting)
 {
     record_run(in_folder("a.db"));
-    weir_reader *reader = open_reader(in_folder("a.db"));
+    weir_recording *recording = open_reader(in_folder("a.db"));
     const weir_export_format *format = weir_export_find("openmetrics");
     weir_error error = { 0 };
     size_t sizes[2];
     for (int by_lap = 0; by_lap < 2; by_lap++) {
         FILE *file = fopen(in_folder("m.prom"), "w");
         assert_int_equal(
-            weir_export_write(format, reader, NULL, &(weir_export_options){ .by_lap = by_lap }, file, &error),
+            weir_export_write(format, recording, NULL, &(weir_export_options){ .by_lap = by_lap }, file, &error),
             WEIR_OK);
         fclose(file);
         free(read_file(in_folder("m.prom"), &sizes[by_lap]));
     }
     assert_true(sizes[1] != sizes[0]);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 static void set_setting(weir_export_options *options, const weir_export_setting *setting)
@@ -218,10 +218,10 @@ TEST_CASE(a_setting_of_another_format_is_refused)
     }
 }
 
-static int write_word(weir_reader *reader, const weir_filter *filter, const weir_export_options *options, FILE *out,
-                      weir_error *error)
+static int write_word(weir_recording *recording, const weir_filter *filter, const weir_export_options *options,
+                      FILE *out, weir_error *error)
 {
-    (void)reader;
+    (void)recording;
     (void)filter;
     (void)options;
     (void)error;
@@ -231,12 +231,12 @@ static int write_word(weir_reader *reader, const weir_filter *filter, const weir
 TEST_CASE(a_program_has_formats_of_its_own)
 {
     record_run(in_folder("a.db"));
-    weir_reader *reader = open_reader(in_folder("a.db"));
+    weir_recording *recording = open_reader(in_folder("a.db"));
     weir_export_format own = { .name = "own", .kind = WEIR_OUTPUT_RAW, .help = "own: a word.", .write = write_word };
     weir_error error = { 0 };
     weir_export *opened;
     FILE *file = fopen(in_folder("own"), "w");
-    assert_int_equal(weir_export_write(&own, reader, NULL, NULL, file, &error), WEIR_OK);
+    assert_int_equal(weir_export_write(&own, recording, NULL, NULL, file, &error), WEIR_OK);
     fclose(file);
     char *text = read_file(in_folder("own"), NULL);
     assert_string_equal(text, "word");
@@ -244,8 +244,8 @@ TEST_CASE(a_program_has_formats_of_its_own)
     assert_int_equal(weir_export_open(&own, "a", NULL, &opened, &error), WEIR_EUNSUPPORTED);
     assert_string_equal(error.message, "own cannot be written while a pipeline runs");
     own.reserved[0] = "of a later version";
-    assert_int_equal(weir_export_write(&own, reader, NULL, NULL, stderr, &error), WEIR_EUNSUPPORTED);
-    weir_reader_close(reader);
+    assert_int_equal(weir_export_write(&own, recording, NULL, NULL, stderr, &error), WEIR_EUNSUPPORTED);
+    weir_recording_close(recording);
 }
 
 /* What a command of weir prints; to be freed. */

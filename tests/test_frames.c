@@ -223,7 +223,7 @@ TEST_CASE(planes_are_ffmpegs_pixels_one_colour_at_a_time)
     free(pixels);
 }
 
-TEST_CASE(turned_pictures_stand_upright_unless_told_otherwise)
+TEST_CASE(turned_pictures_stand_upright_unless_reported_otherwise)
 {
     size_t upright_bytes, coded_bytes;
     const char *coded = clips_make("coded.mp4", "-f lavfi -i testsrc2=s=160x96:d=0.5:r=10 -c:v mpeg4");
@@ -914,16 +914,16 @@ TEST_CASE(what_comes_through_a_pipe_is_read)
 TEST_CASE(a_pipe_that_has_nothing_is_told_and_waited_for)
 {
     struct program program;
-    int told[2];
+    int reported[2];
     char line[600] = "", command[9000];
     const char *pipe_path = clips_path("waiting.mp4");
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
-    assert_int_equal(pipe(told), 0);
+    assert_int_equal(pipe(reported), 0);
     char *argv[] = { (char *)program_path("WEIR_TOOL"), "frames", (char *)pipe_path, "--count", "1", "-o",
                      (char *)clips_path("waited.npy"),  NULL };
-    program_start(&program, clips_path("."), argv, told[1]);
-    close(told[1]);
-    FILE *from = fdopen(told[0], "r");
+    program_start(&program, clips_path("."), argv, reported[1]);
+    close(reported[1]);
+    FILE *from = fdopen(reported[0], "r");
     assert_non_null(fgets(line, sizeof line, from));
     assert_non_null(strstr(line, "waiting.mp4 is a pipe that has nothing yet"));
     snprintf(command, sizeof command, "cat '%s' >'%s'", make_long(), pipe_path);

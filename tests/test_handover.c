@@ -183,7 +183,7 @@ TEST_CASE(what_is_no_file_is_not_replaced)
     assert_int_equal(num_beside(pipe), 0);
 }
 
-TEST_CASE(a_full_disk_is_told)
+TEST_CASE(a_full_disk_is_reported)
 {
     weir_error error = { 0 };
     weir_frames *frames = frames_new(4, WIDTH);

@@ -474,7 +474,7 @@ static int telling_run(void *worker, weir_item *in, weir_item *out, weir_task *t
 
 static const weir_op telling_op = { .name = "telling", .run = telling_run };
 
-TEST_CASE(the_end_sees_what_the_operation_told_of_this_item_and_of_no_other)
+TEST_CASE(the_end_sees_what_the_operation_reported_of_this_item_and_of_no_other)
 {
     parts_log log = { .begin_status = WEIR_OK };
     weir_task_hook hook = { .self = &log, .begin = parts_begin, .end = parts_end };

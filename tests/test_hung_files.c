@@ -92,9 +92,10 @@ TEST_CASE(runs_end_whose_file_system_does_not_answer)
         await_exit(&program);
         hung_folder_go_on();
         program_wait(&program, clips_path("."));
-        bool is_told = by_deadline ? strstr(program.err, "mount/3.mp4: ran longer than its deadline of 0.3 s") != NULL
-                                   : program.status == 130 && strstr(program.out, "stopped after");
-        if (!is_told || (by_deadline && program.status > 1))
+        bool is_reported = by_deadline
+                               ? strstr(program.err, "mount/3.mp4: ran longer than its deadline of 0.3 s") != NULL
+                               : program.status == 130 && strstr(program.out, "stopped after");
+        if (!is_reported || (by_deadline && program.status > 1))
             fail_msg("operation %u, %s: %d: %s%s", hangs[i / NUM_COMMANDS], command, program.status, program.out,
                      program.err);
         program_free(&program);

@@ -246,8 +246,8 @@ TEST_CASE(processes_that_begin_at_once_have_one_key)
             bool is_begun = read(gate[0], &byte, 1) == 0;
             identity_key_load(&address, 1);
             char *identity = weir_identity_of(ADDRESS);
-            bool is_told = write(answers[1], identity, strlen(identity)) == (ssize_t)strlen(identity);
-            _exit(!is_begun || !is_told);
+            bool is_reported = write(answers[1], identity, strlen(identity)) == (ssize_t)strlen(identity);
+            _exit(!is_begun || !is_reported);
         }
     }
     close(gate[0]);

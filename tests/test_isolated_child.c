@@ -861,7 +861,7 @@ TEST_CASE(a_config_with_a_number_beyond_its_limits_is_not_taken)
 
 /* ---- a child -------------------------------------------------------------------------------------------------- */
 
-static int run_told(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int run_reported(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     const char *text = in->data;
@@ -885,8 +885,10 @@ static int run_told(void *worker, weir_item *in, weir_item *out, weir_task *task
     return strcmp(text, "chunks") == 0 && weir_task_num_chunks(task) < 2 ? WEIR_MORE : WEIR_OK;
 }
 
-static const weir_op told = { .name = "told", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_TEXT, .run = run_told };
-static const weir_op *const ops[] = { &told };
+static const weir_op reported = {
+    .name = "told", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_TEXT, .run = run_reported
+};
+static const weir_op *const ops[] = { &reported };
 
 typedef struct worker_child {
     pid_t pid;
@@ -1010,7 +1012,7 @@ static void expect_result(worker_child *child, int status, const char *expected)
 
 TEST_CASE(each_request_has_its_answer)
 {
-    worker_child child = child_of(&told, NULL, 0);
+    worker_child child = child_of(&reported, NULL, 0);
     child_ask(&child, "a");
     expect_result(&child, WEIR_OK, "a 3 41 unlimited");
     child_ask(&child, "skip");
@@ -1038,7 +1040,7 @@ TEST_CASE(each_request_has_its_answer)
 
 TEST_CASE(a_request_that_makes_no_sense_is_a_failure_of_its_own)
 {
-    worker_child child = child_of(&told, NULL, 0);
+    worker_child child = child_of(&reported, NULL, 0);
     child_send(&child, &(isolated_message){ .head = { .kind = ISOLATED_REQUEST } });
     assert_int_equal(expect_text(&child, ISOLATED_FAILURE, "the process that decodes").status, WEIR_ENOMEM);
     child_ask(&child, "a");
@@ -1048,18 +1050,18 @@ TEST_CASE(a_request_that_makes_no_sense_is_a_failure_of_its_own)
 
 TEST_CASE(a_child_whose_parent_leaves_before_the_answer_ends)
 {
-    worker_child child = child_of(&told, NULL, 0);
+    worker_child child = child_of(&reported, NULL, 0);
     child_ask(&child, "a");
     child_end(&child, 0);
 }
 
 TEST_CASE(a_child_has_the_limit_of_memory)
 {
-    worker_child limited = child_of(&told, NULL, 1 << 30);
+    worker_child limited = child_of(&reported, NULL, 1 << 30);
     child_ask(&limited, "a");
     expect_result(&limited, WEIR_OK, "a 3 41 limited");
     child_end(&limited, 0);
-    worker_child unlimited = child_of(&told, NULL, UINT64_MAX);
+    worker_child unlimited = child_of(&reported, NULL, UINT64_MAX);
     child_ask(&unlimited, "a");
     expect_result(&unlimited, WEIR_OK, "a 3 41 unlimited");
     child_end(&unlimited, 0);

@@ -51,7 +51,7 @@ static int work_run(void *worker, weir_item *in, weir_item *out, weir_task *task
 static const weir_op work = { .name = "work", .run = work_run };
 
 /* The same, and tells what decode stages tell. */
-static int told_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int reported_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     static const weir_part_info codec = { "codec", WEIR_PART_TEXT, "", "" };
     static const struct {
@@ -81,7 +81,7 @@ static int told_run(void *worker, weir_item *in, weir_item *out, weir_task *task
     return work_run(worker, in, out, task);
 }
 
-static const weir_op told = { .name = "work", .run = told_run };
+static const weir_op reported = { .name = "work", .run = reported_run };
 
 /* Tells what weir knows nothing of. */
 static int own_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -155,7 +155,7 @@ static void run(const char *path, const weir_op *op, const weir_sqlite_items *it
 TEST_CASE(every_item_is_recorded_if_asked_for)
 {
     const char *path = in_folder("all.db");
-    run(path, &told, &(weir_sqlite_items){ .all = true });
+    run(path, &reported, &(weir_sqlite_items){ .all = true });
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats"), NUM_ITEMS * 8 / 10);
     assert_int_equal(query_int(path, "SELECT count(DISTINCT seq) FROM item_stats WHERE name = '0:1:work[4]'"),
                      NUM_ITEMS * 8 / 10);
@@ -173,7 +173,7 @@ TEST_CASE(every_item_is_recorded_if_asked_for)
 TEST_CASE(damaged_items_are_recorded_always)
 {
     const char *path = in_folder("damaged.db");
-    run(path, &told, &(weir_sqlite_items){ .num_slowest = 1, .num_sampled = 1 });
+    run(path, &reported, &(weir_sqlite_items){ .num_slowest = 1, .num_sampled = 1 });
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE chosen = 'damaged'"), 2);
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE chosen = 'damaged' AND seq = 3 AND "
                                      "num_missing = 2 AND num_errors = 0"),

@@ -213,12 +213,12 @@ TEST_CASE(laps_do_not_drift)
     begin(&all);
     virtual_time_be_late(3 * MS);
     run(&all, 10 * MS, false);
-    int64_t told_ns = 0;
+    int64_t reported_ns = 0;
     assert_in_range(all.num, 10, 14);
     for (uint32_t i = 0; i + 1 < all.num; i++) {
-        told_ns += all.elapsed_ns[i];
+        reported_ns += all.elapsed_ns[i];
         int64_t known_ns = (10 * (i + 1) + 3) * MS, at_end_ns = atomic_load(&end_ns);
-        assert_int_equal(told_ns, known_ns < at_end_ns ? known_ns : at_end_ns);
+        assert_int_equal(reported_ns, known_ns < at_end_ns ? known_ns : at_end_ns);
     }
     assert_threads(&all);
     assert_int_equal(all.suspended_ns, 0);

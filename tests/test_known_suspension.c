@@ -76,9 +76,9 @@ TEST_CASE(a_stop_beside_other_programs_is_told)
             beats[j].due_ns += j > 5 ? stops_ns[i] : 0;
             beats[j].woke_ns += stops_ns[i];
         }
-        int64_t told_ns = SUSPENDED(beats), error_ns = told_ns - stops_ns[i];
+        int64_t reported_ns = SUSPENDED(beats), error_ns = reported_ns - stops_ns[i];
         if (error_ns < -WEIR_SECOND || error_ns > WEIR_HEARTBEAT_NS)
-            fail_msg("%.3f s instead of %.3f s", 1e-9 * (double)told_ns, 1e-9 * (double)stops_ns[i]);
+            fail_msg("%.3f s instead of %.3f s", 1e-9 * (double)reported_ns, 1e-9 * (double)stops_ns[i]);
     }
 }
 

@@ -268,12 +268,12 @@ static const weir_total *find_same(const weir_total_list *list, const weir_total
 
 static void read_totals(const char *path, unsigned by, weir_totals *totals)
 {
-    weir_reader *reader;
+    weir_recording *opened;
     weir_error error = { 0 };
-    if (weir_reader_open(path, &reader, &error) != WEIR_OK ||
-        weir_totals_read(reader, NULL, &(weir_grouping){ .by = by }, totals, &error) != WEIR_OK)
+    if (weir_recording_open(path, &opened, &error) != WEIR_OK ||
+        weir_totals_read(opened, NULL, &(weir_grouping){ .by = by }, totals, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    weir_reader_close(reader);
+    weir_recording_close(opened);
 }
 
 TEST_CASE(no_measure_changes_with_the_length_of_the_laps)

@@ -8,15 +8,15 @@
 
 /* ---- laps ------------------------------------------------------------------------------------------------------ */
 
-typedef struct told {
+typedef struct reported {
     weir_process_metrics process;
     weir_machine_metrics machine;
     int64_t elapsed_ns;
     uint32_t num_cpus;
     int num_process, num_machine, num_laps;
-} told;
+} reported;
 
-static void add_process(told *all, const weir_subject_lap *lap)
+static void add_process(reported *all, const weir_subject_lap *lap)
 {
     REQUIRE(strcmp(lap->name, "0:process") == 0 && all->num_process == all->num_laps);
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &all->process, &lap->metrics.process);
@@ -24,7 +24,7 @@ static void add_process(told *all, const weir_subject_lap *lap)
     all->num_process++;
 }
 
-static void add_machine(told *all, const weir_subject_lap *lap)
+static void add_machine(reported *all, const weir_subject_lap *lap)
 {
     REQUIRE(strcmp(lap->name, "0:machine") == 0 && all->num_machine == all->num_laps);
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &all->machine, &lap->metrics.machine);
@@ -41,7 +41,7 @@ static void on_lap(void *self, const weir_subject_lap *lap)
 
 static void on_lap_end(void *self, const weir_lap *lap)
 {
-    told *all = self;
+    reported *all = self;
     all->elapsed_ns += lap->elapsed_ns;
     all->num_laps++;
 }
@@ -65,7 +65,7 @@ TEST_CASE(every_lap_tells_what_the_process_and_the_machine_did)
 {
     static const weir_op fill = { .name = "fill", .run = fill_memory };
     test_ledger ledger = LEDGER;
-    told all = { .num_laps = 0 };
+    reported all = { .num_laps = 0 };
     weir_observer observer = { .self = &all, .lap = on_lap, .lap_end = on_lap_end };
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8 });
     weir_builder_pipe(builder, &fill, NULL, 0, NULL);
@@ -95,7 +95,7 @@ TEST_CASE(every_lap_tells_what_the_process_and_the_machine_did)
 static weir_process_metrics run_and_tell(void)
 {
     test_ledger ledger = LEDGER;
-    told all = { .num_laps = 0 };
+    reported all = { .num_laps = 0 };
     weir_observer observer = { .self = &all, .lap = on_lap, .lap_end = on_lap_end };
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8 });
     weir_builder_sink(builder, NULL);

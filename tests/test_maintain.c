@@ -156,19 +156,19 @@ TEST_CASE(the_last_run_is_the_one_that_started_last)
     record_rank(to, 1);
     record_rank(in_folder("rank0.db"), 0); /* started before that, and gets a higher number */
     assert_merged(merge(to, in_folder("rank0.db")), 1, 0, 0, 0);
-    weir_reader *reader;
+    weir_recording *recording;
     weir_run_record run;
-    assert_int_equal(weir_reader_open(to, &reader, NULL), WEIR_OK);
-    assert_int_equal(weir_reader_find_run(reader, WEIR_LAST_RUN, &run, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_open(to, &recording, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_find_run(recording, WEIR_LAST_RUN, &run, NULL), WEIR_OK);
     assert_int_equal(run.run_id, 1);
     assert_int_equal(run.rank, 1);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(what_spdl_does_not_store_is_not_known)
 {
     char path[300];
-    weir_reader *reader;
+    weir_recording *recording;
     weir_totals totals;
     snprintf(path, sizeof path, "%s", in_folder("spdl.db"));
     execute(path,
@@ -179,13 +179,13 @@ TEST_CASE(what_spdl_does_not_store_is_not_known)
             "REAL, p99_get_time REAL, occupancy_rate REAL); "
             "CREATE TABLE event_stats (id INTEGER PRIMARY KEY, timestamp REAL, event_name TEXT); "
             "INSERT INTO queue_stats VALUES (1, 1010, 'q', 10, 4, 0.1, 0.2, 0, 0, 0, 0, 0.5)");
-    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
-    assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_open(path, &recording, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, NULL, NULL, &totals, NULL), WEIR_OK);
     assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "ave_depth")));
     assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "max_depth")));
     assert_true(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "occupancy_rate") == 0.5);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(what_never_started_is_left_out)
@@ -264,12 +264,12 @@ static void count_finding(void *self, const weir_finding *finding)
 static findings check(const char *path)
 {
     findings found = { 0 };
-    weir_reader *reader;
+    weir_recording *recording;
     weir_error error = { 0 };
-    if (weir_reader_open(path, &reader, &error) != WEIR_OK ||
-        weir_database_check(reader, false, count_finding, &found, &error) != WEIR_OK)
+    if (weir_recording_open(path, &recording, &error) != WEIR_OK ||
+        weir_database_check(recording, false, count_finding, &found, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return found;
 }
 
@@ -348,12 +348,12 @@ TEST_CASE(timestamps_may_be_a_little_late)
 static void assert_clock_was_set(const char *path)
 {
     char text[8192] = "";
-    weir_reader *reader;
-    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    weir_recording *recording;
+    assert_int_equal(weir_recording_open(path, &recording, NULL), WEIR_OK);
     FILE *out = fmemopen(text, sizeof text, "w");
-    assert_int_equal(weir_summary_write(out, reader, NULL, NULL, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_summary_write(out, recording, NULL, NULL, NULL, NULL), WEIR_OK);
     fclose(out);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     assert_non_null(strstr(text, " s (the clock was set during the run)"));
 }
 
@@ -381,7 +381,7 @@ TEST_CASE(a_clock_that_was_set_back_again_is_told)
     assert_clock_was_set(path);
 }
 
-TEST_CASE(short_laps_told_twice_are_found)
+TEST_CASE(short_laps_reported_twice_are_found)
 {
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
@@ -442,12 +442,12 @@ TEST_CASE(a_damaged_file_is_reported)
     free(bytes);
 
     findings found = { 0 };
-    weir_reader *reader;
-    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
-    int status = weir_database_check(reader, false, count_finding, &found, NULL);
+    weir_recording *recording;
+    assert_int_equal(weir_recording_open(path, &recording, NULL), WEIR_OK);
+    int status = weir_database_check(recording, false, count_finding, &found, NULL);
     assert_true(status == WEIR_OK || status == WEIR_EDATA);
     assert_non_null(strstr(found.checks, "integrity"));
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 int main(void)

@@ -93,14 +93,14 @@ static void assert_near(const char *name, double found, double wanted)
 
 TEST_CASE(every_metric_is_stored_and_read_back)
 {
-    weir_reader *reader = open_reader(record());
+    weir_recording *recording = open_reader(record());
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         const weir_metric_table *table = weir_subject_metrics(subject);
         const weir_record *found;
         weir_metrics wanted;
         weir_query *query;
         fill(subject, &wanted, 1);
-        assert_int_equal(weir_query_begin(reader, weir_record_kind_of(subject), NULL, &query, NULL), WEIR_OK);
+        assert_int_equal(weir_query_begin(recording, weir_record_kind_of(subject), NULL, &query, NULL), WEIR_OK);
         assert_int_equal(weir_query_next(query, &found, NULL), WEIR_OK);
         assert_int_equal(found->lap.subject, subject);
         assert_int_equal(found->lap.suspended_ns, NS(2));
@@ -112,14 +112,15 @@ TEST_CASE(every_metric_is_stored_and_read_back)
                             weir_measure_of(subject, table->metrics[i].name, &wanted, 1));
         weir_query_end(query);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(every_metric_is_added_up_by_its_kind)
 {
-    weir_reader *reader = open_reader(record());
+    weir_recording *recording = open_reader(record());
     weir_totals totals;
-    assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+                     WEIR_OK);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         const weir_metric_table *table = weir_subject_metrics(subject);
         weir_metrics sum, second;
@@ -133,7 +134,7 @@ TEST_CASE(every_metric_is_added_up_by_its_kind)
                             weir_measure_of(subject, table->metrics[i].name, &sum, 1));
     }
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 static void observe_total(weir_observer observer, double at, double elapsed, double known, double increase)
@@ -152,9 +153,9 @@ static void observe_total(weir_observer observer, double at, double elapsed, dou
 
 static double recorded_frames_per_s(const char *path)
 {
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .run_id = WEIR_ALL_RUNS },
+    assert_int_equal(weir_totals_read(recording, &(weir_filter){ .run_id = WEIR_ALL_RUNS },
                                       &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
                      WEIR_OK);
     double per_s = weir_totals_frames_per_s(&totals);
@@ -163,7 +164,7 @@ static double recorded_frames_per_s(const char *path)
         assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_COUNTER].all[0], "ave_value")));
     }
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return per_s;
 }
 
@@ -244,14 +245,15 @@ TEST_CASE(what_the_system_does_not_tell_is_null)
                                      "resident_bytes IS NULL AND num_major_faults = 0"),
                      2);
     assert_int_equal(query_int(path, "SELECT count(*) FROM machine_stats WHERE stolen_time IS NULL"), 2);
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+                     WEIR_OK);
     assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_PROCESS].all[0], "read_bytes")));
     assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_PROCESS].all[0], "resident_bytes")));
     assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_MACHINE].all[0], "stolen_cpus")));
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it)
@@ -261,19 +263,19 @@ TEST_CASE(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it)
                   "ALTER TABLE task_stats DROP COLUMN min_time;"
                   "ALTER TABLE pool_stats DROP COLUMN run_delay_time");
     for (int round = 0; round < 2; round++) {
-        weir_reader *reader = open_reader(path);
+        weir_recording *recording = open_reader(path);
         const weir_record *found;
         weir_query *query;
-        assert_int_equal(weir_query_begin(reader, WEIR_RECORD_TASK, NULL, &query, NULL), WEIR_OK);
+        assert_int_equal(weir_query_begin(recording, WEIR_RECORD_TASK, NULL, &query, NULL), WEIR_OK);
         assert_int_equal(weir_query_next(query, &found, NULL), WEIR_OK);
         assert_true(isnan(lap_value(&found->lap, "min_time")));
         assert_near("busy_time", lap_value(&found->lap, "busy_time"), 0.008);
         weir_query_end(query);
-        assert_int_equal(weir_query_begin(reader, WEIR_RECORD_POOL, NULL, &query, NULL), WEIR_OK);
+        assert_int_equal(weir_query_begin(recording, WEIR_RECORD_POOL, NULL, &query, NULL), WEIR_OK);
         assert_int_equal(weir_query_next(query, &found, NULL), WEIR_OK);
         assert_true(isnan(lap_value(&found->lap, "run_delay_time")));
         weir_query_end(query);
-        weir_reader_close(reader);
+        weir_recording_close(recording);
         close_writer(open_writer(path, NULL));
     }
     assert_int_equal(query_int(path, "SELECT count(*) FROM pragma_table_info('task_stats') WHERE name IN "

@@ -358,7 +358,7 @@ TEST_CASE(the_statistics_refuse_null)
     weir_sqlite_writer *writer;
     weir_openmetrics_file *file;
     weir_tensorboard_log *log;
-    weir_reader *reader;
+    weir_recording *reader;
     weir_query *query;
     const weir_record *record;
     weir_totals totals;
@@ -410,16 +410,16 @@ TEST_CASE(the_statistics_refuse_null)
     assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL, false, NULL), WEIR_OK);
     assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL, false, NULL), WEIR_OK);
     assert_int_equal(weir_trace_merge("a", (const char *const[]){ "b", NULL }, 2, NULL, false, NULL), WEIR_EINVAL);
-    REFUSED(weir_reader_open(NULL, &reader, NULL));
-    REFUSED(weir_reader_open("a", NULL, NULL));
-    REFUSED(weir_reader_open_writer(NULL, &reader, NULL));
-    weir_reader_close(NULL);
-    assert_string_equal(weir_reader_path(NULL), "");
-    REFUSED(weir_reader_hold(NULL, NULL));
-    REFUSED(weir_reader_set_window(NULL, NULL, NULL));
-    weir_reader_skip_histograms(NULL, true);
-    weir_reader_release(NULL);
-    REFUSED(weir_reader_find_run(NULL, 1, &run, NULL));
+    REFUSED(weir_recording_open(NULL, &reader, NULL));
+    REFUSED(weir_recording_open("a", NULL, NULL));
+    REFUSED(weir_recording_open_writer(NULL, &reader, NULL));
+    weir_recording_close(NULL);
+    assert_string_equal(weir_recording_path(NULL), "");
+    REFUSED(weir_recording_hold(NULL, NULL));
+    REFUSED(weir_recording_set_selection(NULL, NULL, NULL));
+    weir_recording_skip_histograms(NULL, true);
+    weir_recording_release(NULL);
+    REFUSED(weir_recording_find_run(NULL, 1, &run, NULL));
     REFUSED(weir_query_begin(NULL, WEIR_RECORD_TASK, NULL, &query, NULL));
     REFUSED(weir_query_next(NULL, &record, NULL));
     weir_query_end(NULL);
@@ -427,7 +427,7 @@ TEST_CASE(the_statistics_refuse_null)
     weir_totals_free(NULL);
     weir_total_of_lap(NULL);
     assert_true(isnan(weir_total_value(NULL, NULL)));
-    assert_null(weir_reader_lacks(NULL));
+    assert_null(weir_recording_lacks(NULL));
     assert_int_equal(weir_run_state_of(NULL), WEIR_RUN_OPEN);
     size_t count;
     assert_non_null(weir_subject_measures(WEIR_SUBJECT_QUEUE, &count));
@@ -468,7 +468,7 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_verdict_write_limit(NULL, NULL, NULL, NULL));
     REFUSED(weir_verdict_write_limit(stdout, NULL, NULL, NULL));
     weir_records records;
-    REFUSED(weir_reader_each_lap(NULL, NULL, NULL, NULL, NULL));
+    REFUSED(weir_recording_each_lap(NULL, NULL, NULL, NULL, NULL));
     REFUSED(weir_records_read(NULL, WEIR_RECORD_RUN, NULL, &records, NULL));
     weir_records_free(NULL);
     assert_false(weir_name_matches(NULL, "decode"));
@@ -478,7 +478,7 @@ TEST_CASE(the_statistics_refuse_null)
     REFUSED(weir_summary_write_notes(NULL, NULL, NULL, &totals, NULL));
     REFUSED(weir_summary_write_notes(stdout, NULL, NULL, NULL, NULL));
     REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
-    REFUSED(weir_reader_select(NULL, NULL, "SELECT 1", NULL, NULL, NULL, NULL));
+    REFUSED(weir_recording_query(NULL, NULL, "SELECT 1", NULL, NULL, NULL, NULL));
     weir_rows *rows;
     const weir_row *row;
     size_t num_columns = 1;
@@ -488,13 +488,13 @@ TEST_CASE(the_statistics_refuse_null)
     assert_null(weir_rows_columns(NULL, &num_columns));
     assert_int_equal(num_columns, 0);
     weir_rows_end(NULL);
-    REFUSED(weir_reader_each(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL, NULL));
-    REFUSED(weir_reader_has(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL));
+    REFUSED(weir_recording_each(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL, NULL));
+    REFUSED(weir_recording_has(NULL, WEIR_RECORD_FAILURE, NULL, NULL, NULL));
     assert_string_equal(weir_row_text(NULL, 0), "");
     assert_int_equal(weir_row_int(NULL, 0), 0);
     assert_true(isnan(weir_row_real(NULL, 0)));
     assert_true(weir_row_is_null(NULL, 0));
-    assert_null(weir_reader_sql(NULL));
+    assert_null(weir_recording_sql(NULL));
     REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));
     REFUSED(weir_database_merge(NULL, "a", &merged, NULL));
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
@@ -557,12 +557,12 @@ TEST_CASE(the_dataset_refuses_null)
 
 /* These take no pointer, or are tested elsewhere. */
 static const char *const without_pointers[] = {
-    "weir_clock_ns",      "weir_console_observer", "weir_certificates_find",
-    "weir_cpu_budget",    "weir_error_set",        "weir_log",
-    "weir_log_get_level", "weir_log_set_level",    "weir_log_set_function",
-    "weir_status_name",   "weir_status_text",      "weir_log_queue_start",
-    "weir_reader_table",  "weir_subject_metrics",  "weir_run_state_name",
-    "weir_verdict_word",  "weir_version",          "weir_verdict_limit_rules",
+    "weir_clock_ns",        "weir_console_observer", "weir_certificates_find",
+    "weir_cpu_budget",      "weir_error_set",        "weir_log",
+    "weir_log_get_level",   "weir_log_set_level",    "weir_log_set_function",
+    "weir_status_name",     "weir_status_text",      "weir_log_queue_start",
+    "weir_recording_table", "weir_subject_metrics",  "weir_run_state_name",
+    "weir_verdict_word",    "weir_version",          "weir_verdict_limit_rules",
 };
 
 static char *read_all(const char *path)

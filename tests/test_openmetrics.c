@@ -181,23 +181,23 @@ TEST_CASE(file_changes_with_each_whole_lap)
     close_metrics(file);
 }
 
-/* A reader that has opened the file goes on reading the old one, whole. */
+/* A recording that has opened the file goes on reading the old one, whole. */
 TEST_CASE(readers_never_see_half_a_file)
 {
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
-    FILE *reader = fopen(path, "r");
-    assert_non_null(reader);
+    FILE *recording = fopen(path, "r");
+    assert_non_null(recording);
     observe_lap(observer, 0, 100);
     char line[512], last[512] = "";
-    while (fgets(line, sizeof line, reader)) {
+    while (fgets(line, sizeof line, recording)) {
         memcpy(last, line, sizeof last);
         assert_null(strstr(line, "decode"));
     }
     assert_string_equal(last, "# EOF\n");
-    fclose(reader);
+    fclose(recording);
     close_metrics(file);
     char others[1024];
     snprintf(others, sizeof others, "ls -A \"$(dirname '%s')\" | grep '[.]tmp$' >&2", path);
@@ -273,9 +273,10 @@ static const char *no_word(int number)
     return "";
 }
 
-static int read_nothing(weir_reader *reader, const weir_filter *filter, weir_named_limit *limit, weir_error *error)
+static int read_nothing(weir_recording *recording, const weir_filter *filter, weir_named_limit *limit,
+                        weir_error *error)
 {
-    (void)reader, (void)filter, (void)limit;
+    (void)recording, (void)filter, (void)limit;
     return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "not in this test");
 }
 

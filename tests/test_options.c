@@ -158,7 +158,7 @@ TEST_CASE(a_config_without_its_size_is_refused)
 }
 
 /* Elements of arrays, extern tables and structs that are passed by value or inside others have no size of their own. These
-   are the sizes since version 0.2.0, on machines with 64 bits. */
+   are the sizes since version 0.3.0, on machines with 64 bits. */
 TEST_CASE(structs_without_a_size_of_their_own_keep_their_size)
 {
     if (sizeof(void *) != 8)

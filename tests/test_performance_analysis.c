@@ -688,10 +688,10 @@ TEST_CASE(help_and_version_go_to_stdout)
     run(&program, NULL, OPTIONS("--help"));
     assert_int_equal(program.status, 0);
     assert_string_equal(program.err, "");
-    static const char *const told[] = { "--dataset-dir DIR", "--db-path FILE", "--log-interval SECONDS",
-                                        "--concurrency N", "Exit status:" };
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        assert_non_null(strstr(program.out, told[i]));
+    static const char *const reported[] = { "--dataset-dir DIR", "--db-path FILE", "--log-interval SECONDS",
+                                            "--concurrency N", "Exit status:" };
+    for (size_t i = 0; i < sizeof reported / sizeof reported[0]; i++)
+        assert_non_null(strstr(program.out, reported[i]));
     program_free(&program);
 
     run(&program, NULL, OPTIONS("--version"));

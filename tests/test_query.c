@@ -16,11 +16,11 @@
 #include <weir/trace_file.h>
 #include <weir/verdict.h>
 
-static weir_query *begin_query(weir_reader *reader, weir_record_kind kind, const weir_filter *filter)
+static weir_query *begin_query(weir_recording *recording, weir_record_kind kind, const weir_filter *filter)
 {
     weir_query *query;
     weir_error error = { 0 };
-    if (weir_query_begin(reader, kind, filter, &query, &error) != WEIR_OK)
+    if (weir_query_begin(recording, kind, filter, &query, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return query;
 }
@@ -51,7 +51,7 @@ static double time_of(const weir_record *record)
     return 0;
 }
 
-static weir_window window; /* of times_of() */
+static weir_selection window; /* of times_of() */
 
 /* The times (or numbers) of all records, as "1010 1020 ". Each ends with WEIR_EOF, again and again. */
 static const char *times_of(const char *path, weir_record_kind kind, const weir_filter *filter)
@@ -59,9 +59,9 @@ static const char *times_of(const char *path, weir_record_kind kind, const weir_
     static char text[4096];
     const weir_record *record;
     weir_error error = { 0 };
-    weir_reader *reader = open_reader(path);
-    assert_int_equal(weir_reader_set_window(reader, &window, &error), WEIR_OK);
-    weir_query *query = begin_query(reader, kind, filter);
+    weir_recording *recording = open_reader(path);
+    assert_int_equal(weir_recording_set_selection(recording, &window, &error), WEIR_OK);
+    weir_query *query = begin_query(recording, kind, filter);
     size_t length = 0;
     int status;
     text[0] = '\0';
@@ -72,7 +72,7 @@ static const char *times_of(const char *path, weir_record_kind kind, const weir_
     assert_null(record);
     assert_int_equal(weir_query_next(query, &record, &error), WEIR_EOF);
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return text;
 }
 
@@ -182,24 +182,24 @@ TEST_CASE(runs_are_chosen_by_number_node_and_rank)
 
 TEST_CASE(a_run_that_is_not_there_is_not_found)
 {
-    weir_reader *reader = open_reader(record_three_runs());
+    weir_recording *recording = open_reader(record_three_runs());
     weir_query *query;
     weir_totals totals;
     weir_run_record run;
     weir_error error = { 0 };
     weir_filter filter = { .run_id = 4 };
-    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_TASK, &filter, &query, &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_query_begin(recording, WEIR_RECORD_TASK, &filter, &query, &error), WEIR_ENOTFOUND);
     assert_null(query);
     assert_non_null(strstr(error.message, "runs.db holds no run 4"));
-    assert_int_equal(weir_totals_read(reader, &filter, NULL, &totals, NULL), WEIR_ENOTFOUND);
-    assert_int_equal(weir_reader_find_run(reader, 4, &run, NULL), WEIR_ENOTFOUND);
-    assert_int_equal(weir_reader_find_run(reader, WEIR_LAST_RUN, &run, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, &filter, NULL, &totals, NULL), WEIR_ENOTFOUND);
+    assert_int_equal(weir_recording_find_run(recording, 4, &run, NULL), WEIR_ENOTFOUND);
+    assert_int_equal(weir_recording_find_run(recording, WEIR_LAST_RUN, &run, NULL), WEIR_OK);
     assert_int_equal(run.run_id, 3);
     assert_string_equal(run.node_id, "node-a");
     assert_int_equal(run.rank, 2);
     assert_true(run.has_ended);
     assert_string_equal(run.command, "invented");
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* -- time */
@@ -240,10 +240,10 @@ TEST_CASE(ranges_that_begin_and_end_with_laps_hold_just_these)
     for (int i = 1; i <= 9; i++)
         record_lap(writer, &(invented_lap){ .at = 1795223144.0 + i * 0.1234567, .elapsed = 0.1234567 });
     recording_end(writer, 1795223146.0);
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     int64_t ends[9];
     const weir_record *record;
-    weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
+    weir_query *query = begin_query(recording, WEIR_RECORD_TASK, NULL);
     for (int i = 0; i < 9; i++) {
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         ends[i] = record->lap.end_unix_ns;
@@ -251,13 +251,13 @@ TEST_CASE(ranges_that_begin_and_end_with_laps_hold_just_these)
     weir_query_end(query);
     for (int i = 0; i + 1 < 9; i++) {
         weir_filter filter = { .start_unix_ns = ends[i], .end_unix_ns = ends[i + 1] };
-        query = begin_query(reader, WEIR_RECORD_TASK, &filter);
+        query = begin_query(recording, WEIR_RECORD_TASK, &filter);
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         assert_true(record->lap.end_unix_ns == ends[i + 1]);
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
         weir_query_end(query);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(points_in_time_belong_to_a_range_from_its_start_to_before_its_end)
@@ -283,21 +283,21 @@ TEST_CASE(records_after_an_id_follow_what_is_written)
 {
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     int64_t after_id = 0;
     for (int i = 1; i <= 5; i++) {
         record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i });
         assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
         const weir_record *record;
         weir_filter filter = { .run_id = WEIR_LAST_RUN, .after_id = after_id };
-        weir_query *query = begin_query(reader, WEIR_RECORD_TASK, &filter);
+        weir_query *query = begin_query(recording, WEIR_RECORD_TASK, &filter);
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         assert_true(record->lap.end_unix_ns == NS(1000 + 10 * i));
         after_id = record->lap.id;
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
         weir_query_end(query);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     recording_end(writer, 1050);
 }
 
@@ -360,16 +360,16 @@ TEST_CASE(without_marks_there_is_no_phase)
 {
     const char *path = record_four_laps();
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "startup" }, "");
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     const weir_record *record;
-    weir_query *query = begin_query(reader, WEIR_RECORD_PHASE, NULL);
+    weir_query *query = begin_query(recording, WEIR_RECORD_PHASE, NULL);
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
     assert_string_equal(record->phase.position.phase, "");
     assert_true(record->phase.position.last_step < record->phase.position.first_step);
     assert_int_equal(record->phase.num_laps, 4);
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* The clock of the wall is read a moment after a lap was cut. */
@@ -471,19 +471,19 @@ TEST_CASE(phases_and_modes_are_globs)
     assert_times(WEIR_RECORD_TASK, &(weir_filter){ .mode = "train" }, ""); /* its laps have no mode */
 }
 
-static weir_window each_time(bool every)
+static weir_selection each_time(bool every)
 {
-    return (weir_window){ .every = every };
+    return (weir_selection){ .every = every };
 }
 
-static weir_window between(int64_t from_step, int64_t until_step)
+static weir_selection between(int64_t from_step, int64_t until_step)
 {
-    return (weir_window){ .by_step = true, .from_step = from_step, .until_step = until_step };
+    return (weir_selection){ .by_step = true, .from_step = from_step, .until_step = until_step };
 }
 
-static weir_window part(weir_run_part which)
+static weir_selection part(weir_run_part which)
 {
-    return (weir_window){ .part = which };
+    return (weir_selection){ .part = which };
 }
 
 #define assert_window(set, kind, filter, wanted) (window = (set), assert_times(kind, filter, wanted))
@@ -501,7 +501,7 @@ TEST_CASE(a_range_between_two_phases_may_come_every_time)
     assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1020 1030 1040 1050 1060 1070 1080 ");
     filter = (weir_filter){ .from_phase = "backward", .until_phase = "startup" };
     assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1030 1040 1050 1060 1070 1080 ");
-    window = (weir_window){ 0 };
+    window = (weir_selection){ 0 };
 }
 
 /* no mode, train, train, eval, eval, train, train: the phases load and step in each, warm before them */
@@ -522,9 +522,9 @@ static const char *record_modes(void)
     return path;
 }
 
-static weir_window modes(const char *from, const char *until, bool every)
+static weir_selection modes(const char *from, const char *until, bool every)
 {
-    return (weir_window){ .from_mode = from, .until_mode = until, .every = every };
+    return (weir_selection){ .from_mode = from, .until_mode = until, .every = every };
 }
 
 TEST_CASE(a_range_between_two_modes_goes_from_one_beginning_to_the_other)
@@ -540,11 +540,11 @@ TEST_CASE(a_range_between_two_modes_goes_from_one_beginning_to_the_other)
     const weir_filter filter = { .from_phase = "step", .until_phase = "load" };
     assert_window(modes("eval", "train", false), WEIR_RECORD_TASK, &filter, "1050 ");
     assert_window(modes("train", "eval", true), WEIR_RECORD_TASK, &filter, "1030 1070 ");
-    window = (weir_window){ 0 };
-    weir_reader *reader = open_reader(path);
-    weir_window both = { .part = WEIR_PART_AFTER_STEPS, .until_mode = "eval" };
-    assert_int_equal(weir_reader_set_window(reader, &both, NULL), WEIR_EINVAL);
-    weir_reader_close(reader);
+    window = (weir_selection){ 0 };
+    weir_recording *recording = open_reader(path);
+    weir_selection both = { .part = WEIR_PART_AFTER_STEPS, .until_mode = "eval" };
+    assert_int_equal(weir_recording_set_selection(recording, &both, NULL), WEIR_EINVAL);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(positions_are_steps_and_phases_within_them)
@@ -562,7 +562,7 @@ TEST_CASE(positions_are_steps_and_phases_within_them)
     assert_window(between(1, 1), WEIR_RECORD_FAILURE, &filter, "1025 ");
     path = record_phases(); /* several steps in a lap */
     assert_window(between(5, 12), WEIR_RECORD_TASK, NULL, "1030 1040 ");
-    window = (weir_window){ 0 };
+    window = (weir_selection){ 0 };
 }
 
 TEST_CASE(parts_are_before_the_first_step_and_after_the_last)
@@ -575,14 +575,14 @@ TEST_CASE(parts_are_before_the_first_step_and_after_the_last)
     path = record_four_laps();
     assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 1020 1030 1040 ");
     assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "");
-    window = (weir_window){ 0 };
-    weir_reader *reader = open_reader(path);
+    window = (weir_selection){ 0 };
+    weir_recording *recording = open_reader(path);
     weir_error error = { 0 };
-    weir_window both = { .part = WEIR_PART_AFTER_STEPS, .every = true },
-                reversed = { .by_step = true, .from_step = 1 };
-    assert_int_equal(weir_reader_set_window(reader, &both, &error), WEIR_EINVAL);
-    assert_int_equal(weir_reader_set_window(reader, &reversed, &error), WEIR_EINVAL);
-    weir_reader_close(reader);
+    weir_selection both = { .part = WEIR_PART_AFTER_STEPS, .every = true },
+                   reversed = { .by_step = true, .from_step = 1 };
+    assert_int_equal(weir_recording_set_selection(recording, &both, &error), WEIR_EINVAL);
+    assert_int_equal(weir_recording_set_selection(recording, &reversed, &error), WEIR_EINVAL);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(contents_are_listed_by_table_name_node_mode_and_phase)
@@ -591,8 +591,8 @@ TEST_CASE(contents_are_listed_by_table_name_node_mode_and_phase)
     static const int64_t counts[] = { 3, 1, 3, 1 };
     const char *path = record_steps_with_phases();
     const weir_record *record;
-    weir_reader *reader = open_reader(path);
-    weir_query *query = begin_query(reader, WEIR_RECORD_CONTENT, &(weir_filter){ .name = "*read" });
+    weir_recording *recording = open_reader(path);
+    weir_query *query = begin_query(recording, WEIR_RECORD_CONTENT, &(weir_filter){ .name = "*read" });
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         assert_string_equal(record->content.table, "span_stats");
@@ -606,7 +606,7 @@ TEST_CASE(contents_are_listed_by_table_name_node_mode_and_phase)
     assert_true(record->content.start_unix_ns == NS(1000) && record->content.end_unix_ns == NS(1010));
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     /* failures, then stage, queues, span, counter */
     assert_times(WEIR_RECORD_CONTENT, NULL, "8 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 3 1 ");
     assert_times(WEIR_RECORD_CONTENT, &(weir_filter){ .name = "loss" }, "3 1 3 1 ");
@@ -625,8 +625,8 @@ TEST_CASE(contents_name_files_that_exist)
              in_folder("t-{rank}[a].json"), in_folder("gone.json"));
     execute(path, statement);
     const weir_record *record;
-    weir_reader *reader = open_reader(path);
-    weir_query *query = begin_query(reader, WEIR_RECORD_CONTENT, &(weir_filter){ .name = "trace" });
+    weir_recording *recording = open_reader(path);
+    weir_query *query = begin_query(recording, WEIR_RECORD_CONTENT, &(weir_filter){ .name = "trace" });
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         assert_string_equal(record->content.table, "trace");
@@ -634,7 +634,7 @@ TEST_CASE(contents_name_files_that_exist)
     }
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(stretches_of_a_phase_are_one_record_each)
@@ -649,9 +649,9 @@ TEST_CASE(stretches_of_a_phase_are_one_record_each)
         { "loop", 1020, 1060, 0, 20, 4 },
         { "finish", 1060, 1070, 0, -1, 1 },
     };
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     const weir_record *record;
-    weir_query *query = begin_query(reader, WEIR_RECORD_PHASE, NULL);
+    weir_query *query = begin_query(recording, WEIR_RECORD_PHASE, NULL);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         assert_string_equal(record->phase.position.phase, wanted[i].phase);
@@ -662,7 +662,7 @@ TEST_CASE(stretches_of_a_phase_are_one_record_each)
         assert_int_equal(record->phase.num_laps, wanted[i].num_laps);
     }
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     execute(path, "DELETE FROM queue_stats WHERE timestamp = 1040");
     assert_times(WEIR_RECORD_PHASE, &(weir_filter){ .phase = "loop" }, "1020 1040 "); /* a gap splits the phase */
     assert_times(WEIR_RECORD_PHASE, (&(weir_filter){ .phase = "loop", .limit = 1 }), "1020 ");
@@ -686,9 +686,9 @@ TEST_CASE(a_record_holds_what_was_observed)
     record_failure(writer, 1004, "it's \"a\"\nb", 0.5);
     recording_end(writer, 1010);
 
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     const weir_record *record;
-    weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
+    weir_query *query = begin_query(recording, WEIR_RECORD_TASK, NULL);
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
     const weir_lap_record *lap = &record->lap;
     assert_string_equal(lap->name, "0:1:decode[10]");
@@ -708,7 +708,7 @@ TEST_CASE(a_record_holds_what_was_observed)
     assert_int_equal(task->run_times->count, 3);
     weir_query_end(query);
 
-    query = begin_query(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .name = "sink" });
+    query = begin_query(recording, WEIR_RECORD_QUEUE, &(weir_filter){ .name = "sink" });
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
     lap = &record->lap;
     assert_string_equal(lap->name, "0:2:sink_queue");
@@ -722,7 +722,7 @@ TEST_CASE(a_record_holds_what_was_observed)
     assert_int_equal(lap->metrics.queue.max_bytes, 3000000);
     weir_query_end(query);
 
-    query = begin_query(reader, WEIR_RECORD_FAILURE, NULL);
+    query = begin_query(recording, WEIR_RECORD_FAILURE, NULL);
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
     assert_string_equal(record->failure.label, "it's \"a\"\nb");
     assert_int_equal(record->failure.status, WEIR_EDATA);
@@ -731,14 +731,14 @@ TEST_CASE(a_record_holds_what_was_observed)
     assert_true(record->failure.run_ns == NS(0.5));
     weir_query_end(query);
 
-    query = begin_query(reader, WEIR_RECORD_STAGE, &(weir_filter){ .name = "decode" });
+    query = begin_query(recording, WEIR_RECORD_STAGE, &(weir_filter){ .name = "decode" });
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
     assert_string_equal(record->stage.name, "0:1:decode[10]");
     assert_string_equal(record->stage.queue_name, "0:1:decode[10]_queue");
     assert_string_equal(record->stage.kind, "stage");
     assert_int_equal(record->stage.concurrency, 10);
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(items_are_read_from_whatever_columns_there_are)
@@ -752,9 +752,9 @@ TEST_CASE(items_are_read_from_whatever_columns_there_are)
                   " (2, 1015, 1, '0:1:decode[10]', 'b.mp4', 2.5, 'hevc', NULL)");
     assert_times(WEIR_RECORD_ITEM, NULL, "1005 1015 ");
     assert_times(WEIR_RECORD_ITEM, (&(weir_filter){ .name = "decode", .end_unix_ns = NS(1010) }), "1005 ");
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     const weir_record *record;
-    weir_query *query = begin_query(reader, WEIR_RECORD_ITEM, &(weir_filter){ .longest_first = true });
+    weir_query *query = begin_query(recording, WEIR_RECORD_ITEM, &(weir_filter){ .longest_first = true });
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
     assert_string_equal(record->item.label, "b.mp4");
     assert_string_equal(record->item.codec, "hevc");
@@ -762,7 +762,7 @@ TEST_CASE(items_are_read_from_whatever_columns_there_are)
     assert_int_equal(record->item.width, -1);
     assert_int_equal(record->item.num_frames, -1);
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(the_longest_come_first_when_asked_for)
@@ -782,18 +782,18 @@ TEST_CASE(the_longest_come_first_when_asked_for)
 
 TEST_CASE(an_unknown_kind_is_refused)
 {
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     weir_query *query;
-    assert_int_equal(weir_query_begin(reader, (weir_record_kind)77, NULL, &query, NULL), WEIR_EINVAL);
-    weir_reader_close(reader);
+    assert_int_equal(weir_query_begin(recording, (weir_record_kind)77, NULL, &query, NULL), WEIR_EINVAL);
+    weir_recording_close(recording);
 }
 
 /* -- sums */
 
-static void read_totals(weir_reader *reader, const weir_filter *filter, uint32_t by, weir_totals *totals)
+static void read_totals(weir_recording *recording, const weir_filter *filter, uint32_t by, weir_totals *totals)
 {
     weir_error error = { 0 };
-    if (weir_totals_read(reader, filter, &(weir_grouping){ .by = by, .bin_ns = NS(20), .bin_steps = 10 }, totals,
+    if (weir_totals_read(recording, filter, &(weir_grouping){ .by = by, .bin_ns = NS(20), .bin_steps = 10 }, totals,
                          &error) != WEIR_OK)
         fail_msg("%s", error.message);
 }
@@ -823,9 +823,9 @@ TEST_CASE(percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together)
         }
         recording_end(writer, 1200);
     }
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    read_totals(reader, NULL, WEIR_BY_NAME, &totals);
+    read_totals(recording, NULL, WEIR_BY_NAME, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 1);
     const weir_total *total = &totals.of[WEIR_SUBJECT_STAGE].all[0];
     const weir_histogram *found = total->metrics.task.run_times;
@@ -843,7 +843,7 @@ TEST_CASE(percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together)
     assert_true(fabs(total_value(total, "max_time") - max) < 1e-9);
     assert_true(total->metrics.task.busy_ns == NS(3 * 20 * 60) && total->elapsed_ns == NS(600));
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* Two laps of three billion tasks, all in bucket 5. */
@@ -855,14 +855,14 @@ TEST_CASE(more_tasks_than_32_bits_count_are_added_up)
     record_lap(writer, &(invented_lap){ .at = 1060, .elapsed = 30, .num_tasks = 1 });
     recording_end(writer, 1060);
     execute(path, "UPDATE task_stats SET num_tasks = 3000000000, histogram = x'010580bcc1960b'");
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    read_totals(reader, NULL, WEIR_BY_NAME, &totals);
+    read_totals(recording, NULL, WEIR_BY_NAME, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 1);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.run_times->count, UINT64_C(6000000000));
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.run_times->buckets[5], UINT64_C(6000000000));
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(queues_are_weighted_by_what_their_means_are_of)
@@ -875,9 +875,9 @@ TEST_CASE(queues_are_weighted_by_what_their_means_are_of)
     execute(path, "UPDATE queue_stats SET occupied_time = elapsed, depth_time = 2 * elapsed, get_time = num_items "
                   "WHERE timestamp = 1030");
     execute(path, "UPDATE queue_stats SET occupied_time = 0, depth_time = 0, get_time = 0 WHERE timestamp = 1040");
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    read_totals(reader, &(weir_filter){ .name = "sink" }, WEIR_BY_NAME, &totals);
+    read_totals(recording, &(weir_filter){ .name = "sink" }, WEIR_BY_NAME, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].count, 1);
     assert_true(fabs(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "occupancy_rate") - 0.75) < 1e-9);
     assert_true(fabs(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "ave_depth") - 1.5) < 1e-9);
@@ -885,16 +885,16 @@ TEST_CASE(queues_are_weighted_by_what_their_means_are_of)
     assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].all[0].metrics.queue.num_items, 4);
     assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].all[0].capacity, 2);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* Each group as "run|node|phase|bin|laps", with spaces between. */
 static const char *groups_by(const char *path, const weir_filter *filter, uint32_t by)
 {
     static char text[4096];
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    read_totals(reader, filter, by, &totals);
+    read_totals(recording, filter, by, &totals);
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < totals.of[WEIR_SUBJECT_STAGE].count; i++) {
@@ -904,7 +904,7 @@ static const char *groups_by(const char *path, const weir_filter *filter, uint32
                              key->phase, (double)key->bin_unix_ns / 1e9 + (double)key->bin_step, (int)key->num_laps);
     }
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return text;
 }
 
@@ -921,14 +921,14 @@ static void record_one_rank(const char *path, int32_t rank, double started)
 static double value_of_all(const char *path, weir_subject subject, const char *measure)
 {
     weir_totals totals;
-    weir_reader *reader = open_reader(path);
-    assert_int_equal(weir_totals_read(reader,
+    weir_recording *recording = open_reader(path);
+    assert_int_equal(weir_totals_read(recording,
                                       &(weir_filter){ .name = subject == WEIR_SUBJECT_QUEUE ? "sink_queue" : NULL },
                                       &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
                      WEIR_OK);
     double value = weir_total_value(&totals.of[subject].all[0], weir_measure_find(subject, measure));
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return value;
 }
 
@@ -976,16 +976,16 @@ TEST_CASE(groups_are_by_transition_between_phases)
                         "0||start > startup|0|1 0||startup > forward|0|1 0||forward > backward|0|3 "
                         "0||backward > forward|0|2 0||backward > finish|0|1 ");
     assert_string_equal(groups_by(record_four_laps(), NULL, WEIR_BY_TRANSITION), "0||start > |0|4 ");
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    read_totals(reader, &(weir_filter){ .name = "read", .phase = "backward" }, WEIR_BY_NAME | WEIR_BY_TRANSITION,
+    read_totals(recording, &(weir_filter){ .name = "read", .phase = "backward" }, WEIR_BY_NAME | WEIR_BY_TRANSITION,
                 &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_SPAN].count, 1);
     const weir_total *total = &totals.of[WEIR_SUBJECT_SPAN].all[0];
     assert_string_equal(total->key.phase, "forward > backward");
     assert_int_equal(total->metrics.span.num_spans, 3 + 5 + 7);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called)
@@ -1025,9 +1025,9 @@ TEST_CASE(without_own_phases_the_loop_goes_from_the_first_step_or_item_to_the_la
 static const char *modes_by(const char *path, uint32_t by)
 {
     static char text[1000];
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
-    read_totals(reader, NULL, by, &totals);
+    read_totals(recording, NULL, by, &totals);
     size_t length = 0;
     for (size_t i = 0; i < totals.of[WEIR_SUBJECT_STAGE].count; i++) {
         const weir_group_key *key = &totals.of[WEIR_SUBJECT_STAGE].all[i].key;
@@ -1035,7 +1035,7 @@ static const char *modes_by(const char *path, uint32_t by)
                                    (int)key->num_laps);
     }
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return text;
 }
 
@@ -1052,9 +1052,9 @@ TEST_CASE(groups_are_by_transition_between_modes)
 
 TEST_CASE(groups_say_what_they_cover)
 {
-    weir_reader *reader = open_reader(record_phases());
+    weir_recording *recording = open_reader(record_phases());
     weir_totals totals;
-    read_totals(reader, &(weir_filter){ .phase = "loop" }, WEIR_BY_NAME | WEIR_BY_PHASE, &totals);
+    read_totals(recording, &(weir_filter){ .phase = "loop" }, WEIR_BY_NAME | WEIR_BY_PHASE, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 1);
     assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].count, 3);
     const weir_group_key *key = &totals.of[WEIR_SUBJECT_STAGE].all[0].key;
@@ -1066,18 +1066,18 @@ TEST_CASE(groups_say_what_they_cover)
                         "0:0:src_queue"); /* in the order of the pipeline */
     assert_string_equal(totals.of[WEIR_SUBJECT_QUEUE].all[2].key.name, "0:2:sink_queue");
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(over_nothing_there_are_no_groups)
 {
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     weir_totals totals;
-    read_totals(reader, (&(weir_filter){ .start_unix_ns = NS(5), .end_unix_ns = NS(6) }), WEIR_BY_NAME, &totals);
+    read_totals(recording, (&(weir_filter){ .start_unix_ns = NS(5), .end_unix_ns = NS(6) }), WEIR_BY_NAME, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 0);
     assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].count, 0);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(more_groups_than_fit_are_refused)
@@ -1091,17 +1091,17 @@ TEST_CASE(more_groups_than_fit_are_refused)
             "INSERT INTO task_stats (timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, "
             "elapsed, histogram, phase, first_step, last_step) "
             "SELECT 2000 + i, '0:1:x', 0, 0, 0, 0, 0, 1, 1, x'01', 'loop', i, i FROM n");
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_totals totals;
     weir_error error = { 0 };
     weir_grouping fine = { .by = WEIR_BY_STEP }, coarse = { .by = WEIR_BY_STEP, .bin_steps = 1000 };
-    assert_int_equal(weir_totals_read(reader, NULL, &fine, &totals, &error), WEIR_ELIMIT);
+    assert_int_equal(weir_totals_read(recording, NULL, &fine, &totals, &error), WEIR_ELIMIT);
     assert_non_null(strstr(error.message, "wider bins"));
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 0);
-    assert_int_equal(weir_totals_read(reader, NULL, &coarse, &totals, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, NULL, &coarse, &totals, NULL), WEIR_OK);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 101);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(a_damaged_histogram_is_named_with_its_row)
@@ -1114,12 +1114,12 @@ TEST_CASE(a_damaged_histogram_is_named_with_its_row)
         char sql[200];
         snprintf(sql, sizeof sql, "UPDATE task_stats SET histogram = %s WHERE id = 3", damaged[i]);
         execute(path, sql);
-        weir_reader *reader = open_reader(path);
+        weir_recording *recording = open_reader(path);
         weir_totals totals;
         weir_error error = { 0 };
-        assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, &error), WEIR_EDATA);
+        assert_int_equal(weir_totals_read(recording, NULL, NULL, &totals, &error), WEIR_EDATA);
         assert_non_null(strstr(error.message, "row 3 of task_stats has no valid histogram"));
-        weir_reader_close(reader);
+        weir_recording_close(recording);
     }
 }
 
@@ -1131,24 +1131,24 @@ TEST_CASE(laps_and_sums_without_histograms_have_all_else)
     weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4, .times = (double[]){ 1, 2, 3, 4 } });
     recording_end(writer, 1010);
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     for (int skip = 1; skip >= 0; skip--) {
         const weir_record *record;
         weir_totals totals;
-        weir_reader_skip_histograms(reader, skip);
-        weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
+        weir_recording_skip_histograms(recording, skip);
+        weir_query *query = begin_query(recording, WEIR_RECORD_TASK, NULL);
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         assert_int_equal(record->lap.metrics.task.run_times == NULL, skip);
         assert_true(lap_value(&record->lap, "ave_time") == 2.5);
         assert_true(lap_value(&record->lap, "max_time") == 4);
         weir_query_end(query);
-        assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, NULL), WEIR_OK);
+        assert_int_equal(weir_totals_read(recording, NULL, NULL, &totals, NULL), WEIR_OK);
         const weir_total *stage = &totals.of[WEIR_SUBJECT_STAGE].all[0];
         assert_int_equal(isnan(total_value(stage, "p99_time")) != 0, skip);
         assert_true(total_value(stage, "ave_time") == 2.5);
         weir_totals_free(&totals);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(what_is_held_is_of_one_moment)
@@ -1157,28 +1157,28 @@ TEST_CASE(what_is_held_is_of_one_moment)
     weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
-    weir_reader *reader = open_reader(path);
-    assert_int_equal(weir_reader_hold(reader, NULL), WEIR_OK);
+    weir_recording *recording = open_reader(path);
+    assert_int_equal(weir_recording_hold(recording, NULL), WEIR_OK);
     record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 1 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     weir_totals totals;
-    read_totals(reader, NULL, 0, &totals);
+    read_totals(recording, NULL, 0, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks, 1);
     weir_totals_free(&totals);
-    weir_reader_release(reader);
-    read_totals(reader, NULL, 0, &totals);
+    weir_recording_release(recording);
+    read_totals(recording, NULL, 0, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks, 2);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     recording_end(writer, 1020);
 }
 
 TEST_CASE(several_queries_of_one_reader_go_on_side_by_side)
 {
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     const weir_record *task, *queue;
-    weir_query *tasks = begin_query(reader, WEIR_RECORD_TASK, NULL);
-    weir_query *queues = begin_query(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .name = "sink" });
+    weir_query *tasks = begin_query(recording, WEIR_RECORD_TASK, NULL);
+    weir_query *queues = begin_query(recording, WEIR_RECORD_QUEUE, &(weir_filter){ .name = "sink" });
     for (int i = 1; i <= 4; i++) {
         assert_int_equal(weir_query_next(tasks, &task, NULL), WEIR_OK);
         assert_int_equal(weir_query_next(queues, &queue, NULL), WEIR_OK);
@@ -1187,7 +1187,7 @@ TEST_CASE(several_queries_of_one_reader_go_on_side_by_side)
     }
     weir_query_end(tasks);
     weir_query_end(queues);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* Opens and reads it as a user without write permission for the file and its folder. 0 = as expected. */
@@ -1195,23 +1195,23 @@ static int read_as_nobody(const char *path, int64_t wanted_tasks)
 {
     if (geteuid() == 0 && setuid(65534) != 0)
         return 1;
-    weir_reader *reader;
+    weir_recording *recording;
     weir_totals totals;
     weir_error error = { 0 };
-    if (weir_reader_open(path, &reader, &error) != WEIR_OK) {
+    if (weir_recording_open(path, &recording, &error) != WEIR_OK) {
         if (wanted_tasks < 0 && strstr(error.message, "copy both files"))
             return 0;
         fprintf(stderr, "%s\n", error.message);
         return 2;
     }
-    if (weir_totals_read(reader, NULL, NULL, &totals, &error) != WEIR_OK)
+    if (weir_totals_read(recording, NULL, NULL, &totals, &error) != WEIR_OK)
         return 3;
     int result = totals.of[WEIR_SUBJECT_STAGE].count == 1 &&
                          totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks == (uint64_t)wanted_tasks
                      ? 0
                      : 4;
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return result;
 }
 
@@ -1258,12 +1258,12 @@ TEST_CASE(a_log_that_cannot_be_read_is_told)
     assert_int_equal(chmod(in_folder(""), 0555), 0);
     assert_int_equal(in_child(path, -1), 0);
     assert_int_equal(chmod(in_folder(""), 0755), 0);
-    weir_reader *reader = open_reader(path); /* where it may be written to, it is read whole */
+    weir_recording *recording = open_reader(path); /* where it may be written to, it is read whole */
     weir_totals totals;
-    read_totals(reader, NULL, 0, &totals);
+    read_totals(recording, NULL, 0, &totals);
     assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks, 3);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* -- the statement behind an answer */
@@ -1290,25 +1290,26 @@ static double first_value(const char *path, const char *sql, const char *column)
 TEST_CASE(the_statement_behind_an_answer_runs_in_other_programs)
 {
     const char *path = record_four_laps();
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_TRANSITION, .subjects = 1u << WEIR_SUBJECT_STAGE };
     weir_totals totals;
     weir_query *query;
     char sql[8000];
-    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .name = "decode" }, &grouping, &totals, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, &(weir_filter){ .name = "decode" }, &grouping, &totals, NULL),
+                     WEIR_OK);
     const weir_total *stage = &totals.of[WEIR_SUBJECT_STAGE].all[0];
-    assert_true(first_value(path, weir_reader_sql(reader), "num_tasks") == total_value(stage, "num_tasks"));
-    snprintf(sql, sizeof sql, "SELECT weir_quantile(histogram, 0.9) AS p90 FROM (%s)", weir_reader_sql(reader));
+    assert_true(first_value(path, weir_recording_sql(recording), "num_tasks") == total_value(stage, "num_tasks"));
+    snprintf(sql, sizeof sql, "SELECT weir_quantile(histogram, 0.9) AS p90 FROM (%s)", weir_recording_sql(recording));
     assert_true(fabs(first_value(path, sql, "p90") - total_value(stage, "p90_time")) < 0.01);
     weir_totals_free(&totals);
     /* spans of time and positions are part of the statement */
     const weir_filter filter = { .phase = "train", .until_phase = "eval" };
-    weir_reader_set_window(reader, &(weir_window){ .by_step = true, .until_step = 100 }, NULL);
-    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_FAILURE, &filter, &query, NULL), WEIR_OK);
-    assert_non_null(weir_reader_sql(reader));
-    assert_non_null(strstr(weir_reader_sql(reader), "'eval'"));
+    weir_recording_set_selection(recording, &(weir_selection){ .by_step = true, .until_step = 100 }, NULL);
+    assert_int_equal(weir_query_begin(recording, WEIR_RECORD_FAILURE, &filter, &query, NULL), WEIR_OK);
+    assert_non_null(weir_recording_sql(recording));
+    assert_non_null(strstr(weir_recording_sql(recording), "'eval'"));
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* Every column of a view that has the name of a measure has its value. */
@@ -1317,11 +1318,12 @@ static void assert_view(const char *path, const char *view, weir_subject subject
     char sql[200];
     int num_compared = 0;
     weir_totals totals;
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     sqlite3_stmt *row;
     sqlite3 *db = connect_to(path);
     assert_int_equal(
-        weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN }, &totals, NULL), WEIR_OK);
+        weir_totals_read(recording, NULL, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN }, &totals, NULL),
+        WEIR_OK);
     const weir_total *total = &totals.of[subject].all[0];
     snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE run_id = %lld AND name = '%s'", view,
              (long long)total->key.run_id, total->key.name);
@@ -1340,7 +1342,7 @@ static void assert_view(const char *path, const char *view, weir_subject subject
     sqlite3_finalize(row);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(the_views_have_the_figures_of_queries)
@@ -1355,7 +1357,7 @@ TEST_CASE(the_views_have_the_figures_of_queries)
 
 TEST_CASE(what_is_no_database_of_ours_is_refused_by_name)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     static const char text[] =
         "this is a text, and longer than the hundred bytes of a database's header, which it does "
         "not even begin with, so that nobody can take it for one";
@@ -1380,8 +1382,8 @@ TEST_CASE(what_is_no_database_of_ours_is_refused_by_name)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         weir_error error = { 0 };
-        assert_int_equal(weir_reader_open(in_folder(cases[i].name), &reader, &error), cases[i].status);
-        assert_null(reader);
+        assert_int_equal(weir_recording_open(in_folder(cases[i].name), &recording, &error), cases[i].status);
+        assert_null(recording);
         assert_non_null(strstr(error.message, cases[i].said));
         assert_non_null(strstr(error.message, in_folder(cases[i].name)));
     }
@@ -1433,7 +1435,7 @@ TEST_CASE(sums_of_the_largest_numbers_do_not_overflow)
     static const char *const values[] = { "8.5e9", "-8.5e9", "9223372036854775807", "-9223372036854775808", "1e300" };
     const char *path = record_steps_with_phases();
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        weir_reader *reader;
+        weir_recording *recording;
         weir_totals totals;
         weir_verdict *verdict;
         FILE *nowhere = fopen("/dev/null", "w");
@@ -1445,18 +1447,18 @@ TEST_CASE(sums_of_the_largest_numbers_do_not_overflow)
                        values[i]);
         execute_format(path, "UPDATE task_failures SET timestamp = %s, elapsed = -(%s), seq = %s", values[i],
                        values[i], values[i]);
-        assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+        assert_int_equal(weir_recording_open(path, &recording, NULL), WEIR_OK);
         for (uint32_t by = 0; by <= WEIR_BY_TRANSITION; by = by ? 2 * by : 1) {
-            assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = by }, &totals, NULL), WEIR_OK);
+            assert_int_equal(weir_totals_read(recording, NULL, &(weir_grouping){ .by = by }, &totals, NULL), WEIR_OK);
             weir_totals_free(&totals);
         }
-        assert_int_equal(weir_summary_write(nowhere, reader, NULL, NULL, weir_verdict_write_limit, NULL), WEIR_OK);
-        assert_int_equal(weir_summary_write_failures(nowhere, reader, NULL, 10, NULL), WEIR_OK);
-        assert_int_equal(weir_openmetrics_export(reader, NULL, true, nowhere, NULL), WEIR_OK);
-        assert_int_equal(weir_database_check(reader, true, ignore_finding, NULL, NULL), WEIR_OK);
-        assert_int_equal(weir_verdict_explain(reader, NULL, &verdict, NULL), WEIR_OK);
+        assert_int_equal(weir_summary_write(nowhere, recording, NULL, NULL, weir_verdict_write_limit, NULL), WEIR_OK);
+        assert_int_equal(weir_summary_write_failures(nowhere, recording, NULL, 10, NULL), WEIR_OK);
+        assert_int_equal(weir_openmetrics_export(recording, NULL, true, nowhere, NULL), WEIR_OK);
+        assert_int_equal(weir_database_check(recording, true, ignore_finding, NULL, NULL), WEIR_OK);
+        assert_int_equal(weir_verdict_explain(recording, NULL, &verdict, NULL), WEIR_OK);
         weir_verdict_free(verdict);
-        weir_reader_close(reader);
+        weir_recording_close(recording);
         fclose(nowhere);
     }
 }
@@ -1467,7 +1469,7 @@ TEST_CASE(there_may_be_any_number_of_windows)
     enum { NUM_STEPS = 21000 };
     const char *path = record_steps_with_phases();
     int64_t num_laps = 0, num_failures = 0;
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter = { .from_phase = "forward", .until_phase = "backward" };
     execute_format(path,
                    "DELETE FROM queue_stats; DELETE FROM task_failures; WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL "
@@ -1478,25 +1480,26 @@ TEST_CASE(there_may_be_any_number_of_windows)
                    "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, message, "
                    "elapsed) SELECT timestamp - 0.5, 1, 's', 0, '', -6, 0, '', 0 FROM queue_stats",
                    2 * NUM_STEPS - 1);
-    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
-    assert_int_equal(weir_reader_set_window(reader, &(weir_window){ .every = true }, NULL), WEIR_OK);
-    assert_int_equal(weir_reader_each(reader, WEIR_RECORD_QUEUE, &filter, count_record, &num_laps, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_open(path, &recording, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_set_selection(recording, &(weir_selection){ .every = true }, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_each(recording, WEIR_RECORD_QUEUE, &filter, count_record, &num_laps, NULL),
+                     WEIR_OK);
     assert_int_equal(num_laps, NUM_STEPS);
-    assert_int_equal(weir_reader_set_window(reader, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_set_selection(recording, NULL, NULL), WEIR_OK);
     filter = (weir_filter){ .phase = "forward" };
-    assert_int_equal(weir_reader_each(reader, WEIR_RECORD_FAILURE, &filter, count_record, &num_failures, NULL),
+    assert_int_equal(weir_recording_each(recording, WEIR_RECORD_FAILURE, &filter, count_record, &num_failures, NULL),
                      WEIR_OK);
     assert_int_equal(num_failures, NUM_STEPS);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* -- rows, one by one */
 
-static weir_rows *begin_rows(weir_reader *reader, const weir_filter *filter, const char *sql)
+static weir_rows *begin_rows(weir_recording *recording, const weir_filter *filter, const char *sql)
 {
     weir_rows *rows = NULL;
     weir_error error = { 0 };
-    if (weir_rows_begin(reader, filter, sql, NULL, &rows, &error) != WEIR_OK)
+    if (weir_rows_begin(recording, filter, sql, NULL, &rows, &error) != WEIR_OK)
         fail_msg("%s: %s", sql, error.message);
     return rows;
 }
@@ -1518,9 +1521,9 @@ static const char *columns_of(const weir_rows *rows)
 
 TEST_CASE(rows_come_one_by_one_and_only_those_that_match)
 {
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     const weir_row *row;
-    weir_rows *rows = begin_rows(reader, &(weir_filter){ .start_unix_ns = NS(1015) },
+    weir_rows *rows = begin_rows(recording, &(weir_filter){ .start_unix_ns = NS(1015) },
                                  "SELECT timestamp, num_tasks, name FROM tasks ORDER BY 1");
     assert_string_equal(columns_of(rows), "timestamp:r num_tasks:i name:t");
     for (int i = 2; i <= 4; i++) {
@@ -1533,7 +1536,7 @@ TEST_CASE(rows_come_one_by_one_and_only_those_that_match)
     assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_EOF);
     assert_null(row);
     weir_rows_end(rows);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(types_of_columns_are_declared_or_hold_all_values)
@@ -1554,92 +1557,92 @@ TEST_CASE(types_of_columns_are_declared_or_hold_all_values)
         { "SELECT x'00' AS a", "a:b" },
         { "SELECT 1 AS a WHERE 0", "a:r" },
     };
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        weir_rows *rows = begin_rows(reader, NULL, cases[i].sql);
+        weir_rows *rows = begin_rows(recording, NULL, cases[i].sql);
         assert_string_equal(columns_of(rows), cases[i].columns);
         weir_rows_end(rows);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(rows_after_their_types_are_found_begin_with_the_first)
 {
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     const weir_row *row;
-    weir_rows *rows = begin_rows(reader, NULL, "SELECT num_tasks || '' AS n FROM tasks ORDER BY timestamp");
+    weir_rows *rows = begin_rows(recording, NULL, "SELECT num_tasks || '' AS n FROM tasks ORDER BY timestamp");
     for (int i = 1; i <= 4; i++) {
         assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_OK);
         assert_int_equal(weir_row_int(row, 0), i);
     }
     assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_EOF);
     weir_rows_end(rows);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* The types and the rows are of one state of the database. */
 TEST_CASE(what_is_written_after_rows_have_begun_is_not_among_them)
 {
     const char *path = record_four_laps();
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     const weir_row *row;
     int count = 0;
-    weir_rows *rows = begin_rows(reader, NULL, "SELECT name FROM tasks");
+    weir_rows *rows = begin_rows(recording, NULL, "SELECT name FROM tasks");
     execute(path, "DELETE FROM task_stats");
     while (weir_rows_next(rows, &row, NULL) == WEIR_OK)
         count++;
     assert_int_equal(count, 4);
     weir_rows_end(rows);
-    rows = begin_rows(reader, NULL, "SELECT name FROM tasks");
+    rows = begin_rows(recording, NULL, "SELECT name FROM tasks");
     assert_int_equal(weir_rows_next(rows, &row, NULL), WEIR_EOF);
     weir_rows_end(rows);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 TEST_CASE(every_table_of_rows_can_be_read)
 {
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     size_t count = 0;
-    for (const char *name; (name = weir_reader_table(count)); count++) {
+    for (const char *name; (name = weir_recording_table(count)); count++) {
         char sql[100];
         const weir_row *row;
         snprintf(sql, sizeof sql, "SELECT * FROM %s", name);
-        weir_rows *rows = begin_rows(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, sql);
+        weir_rows *rows = begin_rows(recording, &(weir_filter){ .run_id = WEIR_LAST_RUN }, sql);
         int status = weir_rows_next(rows, &row, NULL);
         assert_true(status == WEIR_OK || status == WEIR_EOF);
         assert_null(strstr(columns_of(rows), "NULL")); /* an expression without a name */
         weir_rows_end(rows);
     }
     assert_int_equal(count, 15);
-    assert_null(weir_reader_table(SIZE_MAX));
-    weir_reader_close(reader);
+    assert_null(weir_recording_table(SIZE_MAX));
+    weir_recording_close(recording);
 }
 
 TEST_CASE(a_statement_that_is_wrong_gives_no_rows)
 {
-    weir_reader *reader = open_reader(record_four_laps());
+    weir_recording *recording = open_reader(record_four_laps());
     weir_rows *rows = NULL;
     weir_error error = { 0 };
-    assert_true(weir_rows_begin(reader, NULL, "SELECT nothing FROM tasks", NULL, &rows, &error) < 0);
+    assert_true(weir_rows_begin(recording, NULL, "SELECT nothing FROM tasks", NULL, &rows, &error) < 0);
     assert_null(rows);
     assert_non_null(strstr(error.message, "nothing"));
-    assert_int_equal(weir_rows_begin(reader, &(weir_filter){ .run_id = 99 }, "SELECT 1", NULL, &rows, &error),
+    assert_int_equal(weir_rows_begin(recording, &(weir_filter){ .run_id = 99 }, "SELECT 1", NULL, &rows, &error),
                      WEIR_ENOTFOUND);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 /* Merged runs are numbered in the order of merging. */
 TEST_CASE(the_last_value_of_a_counter_is_that_of_the_latest_lap)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_totals totals;
     const char *path = record_steps_with_phases();
     execute(path, "UPDATE counter_stats SET id = 100 - id");
-    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
-    assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_open(path, &recording, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, NULL, NULL, &totals, NULL), WEIR_OK);
     assert_true(total_value(&totals.of[WEIR_SUBJECT_COUNTER].all[0], "last_value") == 7);
     weir_totals_free(&totals);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 int main(void)

@@ -30,16 +30,16 @@ static const weir_sql_selection failures = {
 };
 
 /* The steps of the plan, each in a line. */
-static void read_plan(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter, char *plan,
-                      size_t size)
+static void read_plan(weir_recording *recording, const weir_sql_selection *selection, const weir_filter *filter,
+                      char *plan, size_t size)
 {
     char sql[4096];
     sqlite3_stmt *statement, *step;
     weir_error error = { 0 };
-    if (weir__select(reader, selection, filter, &statement, &error) != WEIR_OK)
+    if (weir__select(recording, selection, filter, &statement, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", sqlite3_sql(statement));
-    assert_int_equal(sqlite3_prepare_v2(reader->db, sql, -1, &step, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(recording->db, sql, -1, &step, NULL), SQLITE_OK);
     size_t length = 0;
     plan[0] = '\0';
     while (sqlite3_step(step) == SQLITE_ROW)
@@ -77,19 +77,19 @@ TEST_CASE(queries_go_by_the_indexes)
         { &sums, { .run_id = 0 }, "SCAN t" },
     };
     char plan[2000];
-    weir_reader *reader;
+    weir_recording *recording;
     weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "a", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010 });
     recording_end(writer, 1010);
-    assert_int_equal(weir_reader_open(in_folder("a.db"), &reader, NULL), WEIR_OK);
+    assert_int_equal(weir_recording_open(in_folder("a.db"), &recording, NULL), WEIR_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        read_plan(reader, cases[i].selection, &cases[i].filter, plan, sizeof plan);
+        read_plan(recording, cases[i].selection, &cases[i].filter, plan, sizeof plan);
         print_message("%s", plan);
         size_t length = strlen(cases[i].first);
         if (strncmp(plan, cases[i].first, length) != 0 || plan[length] != '\n' || strstr(plan, "TEMP B-TREE"))
             fail_msg("case %zu, not \"%s\" alone: %s", i, cases[i].first, plan);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
 }
 
 int main(void)

@@ -314,7 +314,7 @@ TEST_CASE(a_run_in_which_every_file_fails_has_failed)
     expect_files("@broken @videos", 2); /* a part of them may fail */
 }
 
-/* The number of files may be known only when they have all failed: it was reported after the end, and counted as
+/* The number of files may be known only when they have all failed: it was told after the end, and counted as
    lost. */
 TEST_CASE(a_run_that_ends_at_once_has_lost_no_events)
 {

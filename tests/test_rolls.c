@@ -15,8 +15,8 @@
 #include "tests/recording.h"
 
 #include "common/random.h"
-#include "stats/read/database_reader.h"
 #include "stats/read/long_runs.h"
+#include "stats/read/recording.h"
 #include "stats/record/rolls.h"
 #include "stats/schema/measures.h"
 
@@ -240,7 +240,7 @@ static void assert_same_total(const weir_total *one, const weir_total *other)
     assert_same_histograms(one, other);
 }
 
-static void assert_same_totals(weir_reader *rolls, weir_reader *laps, const weir_filter *filter,
+static void assert_same_totals(weir_recording *rolls, weir_recording *laps, const weir_filter *filter,
                                const weir_grouping *grouping)
 {
     weir_totals one, other;
@@ -292,15 +292,15 @@ static void compare_answers(const char *path, uint64_t seed, unsigned num_questi
 {
     random_run draws = { .draw = seed };
     uint64_t num_runs = (uint64_t)query_int(path, "SELECT count(*) FROM run");
-    weir_reader *rolls = open_reader(path), *laps = open_reader(without_rolls(path));
+    weir_recording *rolls = open_reader(path), *laps = open_reader(without_rolls(path));
     for (unsigned i = 0; i < num_questions; i++) {
         weir_filter filter;
         weir_grouping grouping;
         draw_question(&draws, num_runs, &filter, &grouping);
         assert_same_totals(rolls, laps, &filter, &grouping);
     }
-    weir_reader_close(rolls);
-    weir_reader_close(laps);
+    weir_recording_close(rolls);
+    weir_recording_close(laps);
 }
 
 /* ---- the tests ---------------------------------------------------------------------------------------------------- */
@@ -352,10 +352,10 @@ TEST_CASE(the_total_of_a_finished_run_reads_no_laps)
     const char *laps = without_rolls(path);
     execute(path, "UPDATE task_stats SET num_tasks = 1000; UPDATE queue_stats SET num_put = 1000;"
                   " UPDATE span_stats SET total_time = 1000");
-    weir_reader *reader = open_reader(path), *other = open_reader(laps);
-    assert_same_totals(reader, other, NULL, &(weir_grouping){ .by = WEIR_BY_NAME });
-    weir_reader_close(reader);
-    weir_reader_close(other);
+    weir_recording *recording = open_reader(path), *other = open_reader(laps);
+    assert_same_totals(recording, other, NULL, &(weir_grouping){ .by = WEIR_BY_NAME });
+    weir_recording_close(recording);
+    weir_recording_close(other);
 }
 
 TEST_CASE(a_roll_is_of_one_phase_and_mode_and_all_subjects_are_cut_at_one_lap)
@@ -427,12 +427,12 @@ static void record_finding(void *self, const weir_finding *finding)
 static const char *finding_of_rolls(const char *path)
 {
     static char found[300];
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_error error = { 0 };
     *found = '\0';
-    if (weir_database_check(reader, true, record_finding, found, &error) != WEIR_OK)
+    if (weir_database_check(recording, true, record_finding, found, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return found;
 }
 
@@ -445,11 +445,11 @@ static void count_wrong_sum(void *self, const weir_finding *finding)
 static int count_wrong_sums(const char *path)
 {
     int num_wrong = 0;
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_error error = { 0 };
-    if (weir_database_check(reader, true, count_wrong_sum, &num_wrong, &error) != WEIR_OK)
+    if (weir_database_check(recording, true, count_wrong_sum, &num_wrong, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return num_wrong;
 }
 
@@ -493,14 +493,14 @@ TEST_CASE(a_database_of_before_without_rolls_is_read)
 {
     const char *path = in_folder("rolls.db");
     record_runs(path, 8);
-    weir_reader *other = open_reader(without_rolls(path));
+    weir_recording *other = open_reader(without_rolls(path));
     execute(
         path,
         "DROP TABLE roll; DROP TABLE task_rolls; DROP TABLE queue_rolls; ALTER TABLE task_stats DROP COLUMN roll");
-    weir_reader *reader = open_reader(path);
-    assert_same_totals(reader, other, NULL, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN });
-    weir_reader_close(reader);
-    weir_reader_close(other);
+    weir_recording *recording = open_reader(path);
+    assert_same_totals(recording, other, NULL, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN });
+    weir_recording_close(recording);
+    weir_recording_close(other);
     random_run *run = begin_run(path, 2, 0); /* a writer adds what is missing */
     observe_laps(run, 100);
     end_run(run, false);
@@ -511,17 +511,17 @@ TEST_CASE(a_database_of_before_without_rolls_is_read)
 
 static weir_verdict *explain(const char *path, bool *was_long)
 {
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_verdict *verdict;
     weir_error error = { 0 };
     bool before;
-    assert_int_equal(weir__reader_join_laps(reader, &(weir_filter){ 0 }, &before, &error), WEIR_OK);
-    *was_long = reader->joins_laps;
-    weir__reader_join_laps_end(reader, before);
-    if (weir_verdict_explain(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &verdict, &error) != WEIR_OK)
+    assert_int_equal(weir__recording_join_laps(recording, &(weir_filter){ 0 }, &before, &error), WEIR_OK);
+    *was_long = recording->joins_laps;
+    weir__recording_join_laps_end(recording, before);
+    if (weir_verdict_explain(recording, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &verdict, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    assert_false(reader->joins_laps);
-    weir_reader_close(reader);
+    assert_false(recording->joins_laps);
+    weir_recording_close(recording);
     return verdict;
 }
 
@@ -538,10 +538,10 @@ TEST_CASE(rolls_are_the_laps_of_a_long_run_and_the_verdict_is_the_same)
     assert_true(fabs(one->items_per_s - other->items_per_s) < 0.02 * other->items_per_s);
     weir_verdict_free(one);
     weir_verdict_free(other);
-    weir_reader *rolls = open_reader(path), *laps = open_reader(without_rolls(path));
+    weir_recording *rolls = open_reader(path), *laps = open_reader(without_rolls(path));
     assert_same_totals(rolls, laps, NULL, &(weir_grouping){ .by = WEIR_BY_NAME });
-    weir_reader_close(rolls);
-    weir_reader_close(laps);
+    weir_recording_close(rolls);
+    weir_recording_close(laps);
 }
 
 TEST_CASE(a_shorter_run_is_judged_by_its_laps)
@@ -585,11 +585,11 @@ TEST_CASE(old_laps_are_joined_and_the_totals_stay)
                      query_int(kept, "SELECT count(*) FROM roll"));
     assert_int_equal(query_int(thinned, "SELECT sum(num_joined) FROM task_stats"),
                      query_int(kept, "SELECT sum(num_joined) FROM task_stats"));
-    weir_reader *one = open_reader(thinned), *other = open_reader(kept);
+    weir_recording *one = open_reader(thinned), *other = open_reader(kept);
     for (size_t i = 0; i < sizeof groupings / sizeof groupings[0]; i++)
         assert_same_totals(one, other, NULL, &(weir_grouping){ .by = groupings[i] });
-    weir_reader_close(one);
-    weir_reader_close(other);
+    weir_recording_close(one);
+    weir_recording_close(other);
     assert_int_equal(query_int(thinned,
                                "SELECT count(*) FROM queue_rolls x JOIN queue_stats q USING (run_id, roll, name)"
                                " WHERE x.id = q.id AND x.num_put = q.num_put AND x.elapsed = q.elapsed"),

@@ -567,7 +567,7 @@ TEST_CASE(no_secret_is_stored_or_shown)
     expect(0, "grep -q '2 files: 2 read' index.err && grep -q '\"codec\": \"mpeg4\"' clips.json");
 }
 
-TEST_CASE(a_refused_redirection_is_told)
+TEST_CASE(a_refused_redirection_is_reported)
 {
     expect(2, "weir frames $at/to-file/clip.mp4 >redirected.out 2>redirected.err");
     expect(0, "grep -q 'it is redirected to a URL that is not of http or https' redirected.err");

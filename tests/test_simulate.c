@@ -27,11 +27,11 @@ static double value_of(const weir_total *total, const char *measure)
 /* False: nothing was recorded, as the time was over before the first item. */
 static bool read_figures(const char *database, figures *seen)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_totals totals;
     weir_error error = { 0 };
-    assert_int_equal(weir_reader_open(database, &reader, &error), WEIR_OK);
-    assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, &error),
+    assert_int_equal(weir_recording_open(database, &recording, &error), WEIR_OK);
+    assert_int_equal(weir_totals_read(recording, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, &error),
                      WEIR_OK);
     const weir_total_list *stages = &totals.of[WEIR_SUBJECT_STAGE], *queues = &totals.of[WEIR_SUBJECT_QUEUE];
     assert_int_equal(stages->count, 1);
@@ -52,13 +52,13 @@ static bool read_figures(const char *database, figures *seen)
 
     weir_query *query;
     const weir_record *record;
-    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_ITEM, &(weir_filter){ .longest_first = true, .limit = 1 },
-                                      &query, &error),
+    assert_int_equal(weir_query_begin(recording, WEIR_RECORD_ITEM,
+                                      &(weir_filter){ .longest_first = true, .limit = 1 }, &query, &error),
                      WEIR_OK);
     bool has_items = weir_query_next(query, &record, &error) == WEIR_OK;
     snprintf(seen->slowest, sizeof seen->slowest, "%s", has_items ? record->item.label : "");
     weir_query_end(query);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return has_items;
 }
 

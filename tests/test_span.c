@@ -10,36 +10,36 @@
 /* ---- what observers are told ---------------------------------------------------------------------------------- */
 
 /* The sums of all laps of a name. */
-typedef struct told_name {
+typedef struct reported_name {
     char name[256], kind[16];
     weir_span_metrics span;
     weir_counter_metrics counter;
     uint64_t num_times, num_laps; /* in the histograms */
-} told_name;
+} reported_name;
 
 enum { MAX_TOLD = 64 };
 
-typedef struct told_names {
-    told_name all[MAX_TOLD];
+typedef struct reported_names {
+    reported_name all[MAX_TOLD];
     size_t count;
     uint64_t num_refused_events;
-} told_names;
+} reported_names;
 
-static told_name *told_entry(told_names *told, const char *name)
+static reported_name *reported_entry(reported_names *reported, const char *name)
 {
-    for (size_t i = 0; i < told->count; i++)
-        if (strcmp(told->all[i].name, name) == 0)
-            return &told->all[i];
-    REQUIRE(told->count < MAX_TOLD);
-    told_name *entry = &told->all[told->count++];
-    *entry = (told_name){ .num_laps = 0 };
+    for (size_t i = 0; i < reported->count; i++)
+        if (strcmp(reported->all[i].name, name) == 0)
+            return &reported->all[i];
+    REQUIRE(reported->count < MAX_TOLD);
+    reported_name *entry = &reported->all[reported->count++];
+    *entry = (reported_name){ .num_laps = 0 };
     snprintf(entry->name, sizeof entry->name, "%s", name);
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_SPAN), &entry->span);
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &entry->counter);
     return entry;
 }
 
-static void add_span(told_name *entry, const weir_subject_lap *lap)
+static void add_span(reported_name *entry, const weir_subject_lap *lap)
 {
     snprintf(entry->kind, sizeof entry->kind, "%s", lap->kind);
     REQUIRE(lap->lap->elapsed_ns >= 0 && lap->metrics.span.times);
@@ -52,10 +52,10 @@ static void add_span(told_name *entry, const weir_subject_lap *lap)
 static void on_lap(void *self, const weir_subject_lap *lap)
 {
     if (lap->subject == WEIR_SUBJECT_SPAN)
-        add_span(told_entry(self, lap->name), lap);
+        add_span(reported_entry(self, lap->name), lap);
     if (lap->subject != WEIR_SUBJECT_COUNTER)
         return;
-    told_name *entry = told_entry(self, lap->name);
+    reported_name *entry = reported_entry(self, lap->name);
     snprintf(entry->kind, sizeof entry->kind, "%s", lap->kind);
     weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_COUNTER), &entry->counter, &lap->metrics.counter);
     entry->num_laps++;
@@ -63,14 +63,14 @@ static void on_lap(void *self, const weir_subject_lap *lap)
 
 static void on_event(void *self, const weir_event *event)
 {
-    told_names *told = self;
-    told->num_refused_events += strcmp(event->name, "span_names_refused") == 0;
+    reported_names *reported = self;
+    reported->num_refused_events += strcmp(event->name, "span_names_refused") == 0;
 }
 
-static weir_observer observe(told_names *told)
+static weir_observer observe(reported_names *reported)
 {
-    *told = (told_names){ .count = 0 };
-    return (weir_observer){ .self = told, .lap = on_lap, .event = on_event };
+    *reported = (reported_names){ .count = 0 };
+    return (weir_observer){ .self = reported, .lap = on_lap, .event = on_event };
 }
 
 /* ---- the dump --------------------------------------------------------------------------------------------------- */
@@ -507,10 +507,10 @@ TEST_CASE(every_span_is_in_exactly_one_lap)
 {
     enum { ITEMS = 3000 };
     static test_ledger ledger;
-    static told_names told;
+    static reported_names reported;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = ITEMS };
-    weir_observer observer = observe(&told);
+    weir_observer observer = observe(&reported);
     in_operation = weir_span_name_get("test", "operation");
     weir_span_name *consumer = weir_span_name_get("test", "consumer"), *marker = weir_span_name_get("test", "mark");
     weir_counter *counter = weir_counter_get("test", "delivered", NULL, 0);
@@ -537,35 +537,35 @@ TEST_CASE(every_span_is_in_exactly_one_lap)
     }
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
-    told_name *entry = told_entry(&told, "test/operation");
+    reported_name *entry = reported_entry(&reported, "test/operation");
     assert_int_equal(entry->span.num_spans, ITEMS);
     assert_int_equal(entry->num_times, ITEMS);
     assert_string_equal(entry->kind, "span");
-    assert_int_equal(told_entry(&told, "test/mark")->span.num_spans, 3);
-    assert_string_equal(told_entry(&told, "test/mark")->kind, "marker");
-    assert_string_equal(told_entry(&told, "weir/step")->kind, "frame");
+    assert_int_equal(reported_entry(&reported, "test/mark")->span.num_spans, 3);
+    assert_string_equal(reported_entry(&reported, "test/mark")->kind, "marker");
+    assert_string_equal(reported_entry(&reported, "weir/step")->kind, "frame");
     assert_int_equal(count_of("test/operation"), ITEMS);
     assert_int_equal(count_of("weir/step"), ITEMS);
-    assert_int_equal(told_entry(&told, "weir/step")->span.num_spans, ITEMS);
-    assert_int_equal(told_entry(&told, "test/consumer")->span.num_spans, ITEMS);
+    assert_int_equal(reported_entry(&reported, "weir/step")->span.num_spans, ITEMS);
+    assert_int_equal(reported_entry(&reported, "test/consumer")->span.num_spans, ITEMS);
     assert_int_equal(count_of("test/consumer"), ITEMS);
-    assert_true(told_entry(&told, "test/delivered")->counter.min >= -1);
-    assert_string_equal(told_entry(&told, "test/delivered")->kind, "level");
-    assert_true(isnan(told_entry(&told, "test/delivered")->counter.increase));
-    assert_string_equal(told_entry(&told, "test/delivered in all")->kind, "total");
-    assert_true(told_entry(&told, "test/delivered in all")->counter.increase == 2 * ITEMS);
-    assert_true(isnan(told_entry(&told, "test/delivered in all")->counter.value_ns));
+    assert_true(reported_entry(&reported, "test/delivered")->counter.min >= -1);
+    assert_string_equal(reported_entry(&reported, "test/delivered")->kind, "level");
+    assert_true(isnan(reported_entry(&reported, "test/delivered")->counter.increase));
+    assert_string_equal(reported_entry(&reported, "test/delivered in all")->kind, "total");
+    assert_true(reported_entry(&reported, "test/delivered in all")->counter.increase == 2 * ITEMS);
+    assert_true(isnan(reported_entry(&reported, "test/delivered in all")->counter.value_ns));
     assert_true(dumped("test/delivered", "last") == ITEMS);
 }
 
 TEST_CASE(step_lasts_until_the_next_step)
 {
     static test_ledger ledger;
-    static told_names told;
+    static reported_names reported;
     test_gate gate = GATE;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
-    weir_observer observer = observe(&told);
+    weir_observer observer = observe(&reported);
     weir_pipeline *pipeline = build_recording(&numbers, &observer);
     weir_pipeline_mark_step(pipeline, 1);
     weir_pipeline_mark_step(pipeline, 2);
@@ -576,35 +576,35 @@ TEST_CASE(step_lasts_until_the_next_step)
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
-    assert_int_equal(told_entry(&told, "weir/step")->span.num_spans, 3); /* the end of the run ends step 3 */
+    assert_int_equal(reported_entry(&reported, "weir/step")->span.num_spans, 3); /* the end of the run ends step 3 */
 }
 
 /* The steps of the laps, in their order. */
-typedef struct told_steps {
+typedef struct reported_steps {
     test_counter num_laps, num_with_steps;
     char text[256];
-} told_steps;
+} reported_steps;
 
 static void on_lap_end(void *self, const weir_lap *lap)
 {
-    told_steps *told = self;
-    size_t length = strlen(told->text);
-    counter_add(&told->num_laps, 1);
+    reported_steps *reported = self;
+    size_t length = strlen(reported->text);
+    counter_add(&reported->num_laps, 1);
     if (lap->position.last_step < lap->position.first_step)
         return;
-    snprintf(told->text + length, sizeof told->text - length, "%d-%d ", (int)lap->position.first_step,
+    snprintf(reported->text + length, sizeof reported->text - length, "%d-%d ", (int)lap->position.first_step,
              (int)lap->position.last_step);
-    counter_add(&told->num_with_steps, 1);
+    counter_add(&reported->num_with_steps, 1);
 }
 
-static const char *laps_of_steps(uint32_t steps_per_lap, int num_steps, told_steps *told)
+static const char *laps_of_steps(uint32_t steps_per_lap, int num_steps, reported_steps *reported)
 {
     static test_ledger ledger;
     test_gate gate = GATE;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
-    *told = (told_steps){ .num_laps = COUNTER, .num_with_steps = COUNTER };
-    weir_observer observer = { .self = told, .lap_end = on_lap_end };
+    *reported = (reported_steps){ .num_laps = COUNTER, .num_with_steps = COUNTER };
+    weir_observer observer = { .self = reported, .lap_end = on_lap_end };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .stats_interval_ns = WEIR_FOREVER,
@@ -614,33 +614,33 @@ static const char *laps_of_steps(uint32_t steps_per_lap, int num_steps, told_ste
     for (int i = 1; i <= num_steps; i++) {
         weir_pipeline_mark_step(pipeline, i);
         if (i == 1 && steps_per_lap)
-            counter_await(&told->num_laps, 1); /* the start-up has ended */
+            counter_await(&reported->num_laps, 1); /* the start-up has ended */
         else if (steps_per_lap && (i - 1) % (int)steps_per_lap == 0)
-            counter_await(&told->num_with_steps, (i - 1) / (int)steps_per_lap);
+            counter_await(&reported->num_with_steps, (i - 1) / (int)steps_per_lap);
     }
     gate_open(&gate);
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
-    return told->text;
+    return reported->text;
 }
 
 TEST_CASE(steps_end_laps_when_asked_to)
 {
-    told_steps told;
+    reported_steps reported;
     /* the last one lasts into the phase "finish" */
-    assert_string_equal(laps_of_steps(1, 4, &told), "1-1 2-2 3-3 4-4 4-4 ");
-    assert_string_equal(laps_of_steps(2, 5, &told), "1-2 3-4 5-5 5-5 ");
-    assert_string_equal(laps_of_steps(0, 3, &told), "1-3 3-3 ");
+    assert_string_equal(laps_of_steps(1, 4, &reported), "1-1 2-2 3-3 4-4 4-4 ");
+    assert_string_equal(laps_of_steps(2, 5, &reported), "1-2 3-4 5-5 5-5 ");
+    assert_string_equal(laps_of_steps(0, 3, &reported), "1-3 3-3 ");
 }
 
 TEST_CASE(spans_of_pool_threads_belong_to_their_pipeline)
 {
     static test_ledger ledgers[2];
-    static told_names told[2];
+    static reported_names reported[2];
     test_gate gate = GATE;
     weir_pipeline *pipelines[2];
-    weir_observer observers[2] = { observe(&told[0]), observe(&told[1]) };
+    weir_observer observers[2] = { observe(&reported[0]), observe(&reported[1]) };
     in_operation = weir_span_name_get("test", "of its own");
     weir_span_name *foreign = weir_span_name_get("test", "foreign");
     test_numbers numbers[2] = { { .ledger = &ledgers[0], .count = 50, .gate = &gate },
@@ -657,10 +657,10 @@ TEST_CASE(spans_of_pool_threads_belong_to_their_pipeline)
         weir_pipeline_free(pipelines[i]);
         ledger_close(&ledgers[i]);
     }
-    assert_int_equal(told_entry(&told[0], "test/of its own")->span.num_spans, 50);
-    assert_int_equal(told_entry(&told[1], "test/of its own")->span.num_spans, 70);
-    assert_int_equal(told_entry(&told[0], "test/foreign")->span.num_spans, 1); /* the oldest */
-    assert_int_equal(told_entry(&told[1], "test/foreign")->span.num_spans, 0);
+    assert_int_equal(reported_entry(&reported[0], "test/of its own")->span.num_spans, 50);
+    assert_int_equal(reported_entry(&reported[1], "test/of its own")->span.num_spans, 70);
+    assert_int_equal(reported_entry(&reported[0], "test/foreign")->span.num_spans, 1); /* the oldest */
+    assert_int_equal(reported_entry(&reported[1], "test/foreign")->span.num_spans, 0);
 }
 
 /* ---- traces ------------------------------------------------------------------------------------------------------ */
@@ -1053,12 +1053,12 @@ TEST_CASE(dumps_during_recording_lose_nothing)
 TEST_CASE(too_many_names_are_counted_together_and_reported)
 {
     static test_ledger ledger;
-    static told_names told;
+    static reported_names reported;
     test_gate gate = GATE;
     char name[32];
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
-    weir_observer observer = observe(&told);
+    weir_observer observer = observe(&reported);
     weir_pipeline *pipeline = build_recording(&numbers, &observer);
     enum { NUM_TOO_MANY = 10, NUM_ASKED = WEIR_SPAN_MAX_NAMES + NUM_TOO_MANY };
     static weir_span_name *names[NUM_ASKED];
@@ -1081,7 +1081,7 @@ TEST_CASE(too_many_names_are_counted_together_and_reported)
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
-    assert_true(told.num_refused_events >= 1);
+    assert_true(reported.num_refused_events >= 1);
     char *text = dump_text(&(weir_span_dump_options){ .json = true });
     assert_null(strstr(text, "\"refused_names\": 0"));
     free(text);

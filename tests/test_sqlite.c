@@ -829,7 +829,7 @@ static void count_error_lines(void *self, weir_log_level level, const char *line
         atomic_fetch_add(&num_error_lines, 1);
 }
 
-TEST_CASE(what_found_no_room_is_counted_told_and_stored)
+TEST_CASE(what_found_no_room_is_counted_reported_and_stored)
 {
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(

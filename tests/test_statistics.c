@@ -398,7 +398,7 @@ TEST_CASE(the_last_lap_is_recorded_after_a_failure)
 }
 
 /* With what the observers have got so far. */
-static uint64_t num_tasks_told(test_recorder *recorder, const char *name)
+static uint64_t num_tasks_reported(test_recorder *recorder, const char *name)
 {
     uint64_t count = 0;
     pthread_mutex_lock(&recorder->lock);
@@ -425,11 +425,11 @@ TEST_CASE(a_lap_that_is_asked_for_has_all_up_to_now)
         weir_account before = account_of(pipeline, "pass");
         assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_FOREVER), WEIR_OK);
         weir_account after = account_of(pipeline, "pass");
-        assert_in_range(num_tasks_told(&recorder, "0:1:pass"), before.passed_on, after.passed_on + 1);
+        assert_in_range(num_tasks_reported(&recorder, "0:1:pass"), before.passed_on, after.passed_on + 1);
         assert_true(counter_value(&recorder.laps) >= (int64_t)taken);
     }
     assert_int_equal(weir_pipeline_end_lap(pipeline, WEIR_FOREVER), WEIR_OK); /* in the tail */
-    assert_int_equal(num_tasks_told(&recorder, "0:1:pass"), 200);
+    assert_int_equal(num_tasks_reported(&recorder, "0:1:pass"), 200);
     weir_pipeline_free(pipeline);
     assert_int_equal(recorder_stage_total(&recorder, "0:1:pass").metrics.task.num_tasks, 200);
     assert_laps_are_sound(&recorder);
@@ -653,7 +653,7 @@ TEST_CASE(cpu_time_is_that_of_the_tasks)
     ledger_close(&ledger);
 }
 
-static int spin_until_told(void *worker, weir_item *in, weir_item *out, weir_task *task)
+static int spin_until_reported(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     atomic_int *phase = (atomic_int *)weir_task_config(task);
     (void)worker;
@@ -666,7 +666,7 @@ static int spin_until_told(void *worker, weir_item *in, weir_item *out, weir_tas
 
 TEST_CASE(a_task_shows_its_time_and_cpu_time_before_it_ends)
 {
-    static const weir_op op = { .name = "endless", .run = spin_until_told };
+    static const weir_op op = { .name = "endless", .run = spin_until_reported };
     atomic_int phase = 0;
     test_recorder recorder;
     weir_subject_lap stage[LAPS];

@@ -21,11 +21,11 @@
 
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 
-static weir_reader *reader;
+static weir_recording *recording;
 
 static int open_base(weir_error *error)
 {
-    return weir_reader_open(in_folder("base.db"), &reader, error);
+    return weir_recording_open(in_folder("base.db"), &recording, error);
 }
 
 /* Opens the database around an attempt. */
@@ -36,15 +36,15 @@ static int open_base(weir_error *error)
         int status = open_base(error); \
         if (status == WEIR_OK) \
             status = call; \
-        weir_reader_close(reader); \
-        reader = NULL; \
+        weir_recording_close(recording); \
+        recording = NULL; \
         return status; \
     }
 
 static int explain(FILE *out, weir_error *error)
 {
     weir_verdict *verdict = NULL;
-    int status = weir_verdict_explain(reader, NULL, &verdict, error);
+    int status = weir_verdict_explain(recording, NULL, &verdict, error);
     if (status == WEIR_OK)
         weir_verdict_write(verdict, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, out);
     weir_verdict_free(verdict);
@@ -54,7 +54,7 @@ static int explain(FILE *out, weir_error *error)
 static int predict(FILE *out, weir_error *error)
 {
     weir_prediction *prediction = NULL;
-    int status = weir_whatif(reader, NULL,
+    int status = weir_whatif(recording, NULL,
                              &(weir_whatif_options){ .settings = (const char *const[]){ "decode.concurrency=4" },
                                                      .num_settings = 1,
                                                      .num_items = 100,
@@ -70,7 +70,7 @@ static int predict(FILE *out, weir_error *error)
 static int add_up(FILE *out, weir_error *error)
 {
     weir_totals totals;
-    int status = weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_PHASE }, &totals, error);
+    int status = weir_totals_read(recording, NULL, &(weir_grouping){ .by = WEIR_BY_PHASE }, &totals, error);
     if (status != WEIR_OK)
         return status;
     for (int subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
@@ -83,8 +83,8 @@ static int list_failures(FILE *out, weir_error *error)
 {
     weir_query *query = NULL;
     const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, &(weir_filter){ .name = "dec*", .descending = true },
-                                  &query, error);
+    int status = weir_query_begin(recording, WEIR_RECORD_FAILURE,
+                                  &(weir_filter){ .name = "dec*", .descending = true }, &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
         fprintf(out, "%s\n", record->failure.label);
     weir_query_end(query);
@@ -96,15 +96,15 @@ static void put_finding(void *out, const weir_finding *finding)
     fprintf(out, "%d %s %s\n", (int)finding->level, finding->check, finding->text);
 }
 
-READING(summarize, weir_summary_write(out, reader, NULL, NULL, weir_verdict_write_limit, error))
-READING(tell_failures, weir_summary_write_failures(out, reader, NULL, 10, error))
+READING(summarize, weir_summary_write(out, recording, NULL, NULL, weir_verdict_write_limit, error))
+READING(tell_failures, weir_summary_write_failures(out, recording, NULL, 10, error))
 READING(read_verdict, explain(out, error))
 READING(read_model, predict(out, error))
 READING(read_totals, add_up(out, error))
 READING(read_failures, list_failures(out, error))
-READING(check_database, weir_database_check(reader, false, put_finding, out, error))
-READING(export_metrics, weir_openmetrics_export(reader, NULL, false, out, error))
-READING(export_laps, weir_openmetrics_export(reader, NULL, true, out, error))
+READING(check_database, weir_database_check(recording, false, put_finding, out, error))
+READING(export_metrics, weir_openmetrics_export(recording, NULL, false, out, error))
+READING(export_laps, weir_openmetrics_export(recording, NULL, true, out, error))
 
 TEST_CASE(readers_bear_every_fault)
 {

@@ -166,12 +166,12 @@ static void record_run(const char *name, int32_t rank)
 
 static int export(const char *db, const weir_filter *filter, const char *folder, weir_error *error)
 {
-    weir_reader *reader;
-    int status = weir_reader_open(in_folder(db), &reader, error);
+    weir_recording *recording;
+    int status = weir_recording_open(in_folder(db), &recording, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_tensorboard_export(reader, filter, in_folder(folder), error);
-    weir_reader_close(reader);
+    status = weir_tensorboard_export(recording, filter, in_folder(folder), error);
+    weir_recording_close(recording);
     return status;
 }
 
@@ -367,9 +367,10 @@ static const char *four_words(int number)
     return words[number];
 }
 
-static int read_no_limit(weir_reader *reader, const weir_filter *filter, weir_named_limit *limit, weir_error *error)
+static int read_no_limit(weir_recording *recording, const weir_filter *filter, weir_named_limit *limit,
+                         weir_error *error)
 {
-    (void)reader, (void)filter, (void)limit;
+    (void)recording, (void)filter, (void)limit;
     return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "not in this test");
 }
 

@@ -146,11 +146,11 @@ TEST_CASE(recording_is_switched_while_tasks_run)
     assert_int_equal(count_kind(&w, WEIR_TRACE_ON), 2);
     assert_int_equal(count_kind(&w, WEIR_TRACE_OFF), 2);
     assert_int_equal(w.records[0].kind, WEIR_TRACE_ON);
-    bool told = false; /* the task that ran at the first switch, and the label of its item */
+    bool reported = false; /* the task that ran at the first switch, and the label of its item */
     for (size_t i = 0; w.records[i].kind != WEIR_TRACE_OFF; i++)
-        told |= w.records[i].kind == WEIR_TRACE_STATE && w.records[i].node == 1 &&
-                w.records[i].detail == WEIR_TRACE_RUNNING;
-    assert_true(told);
+        reported |= w.records[i].kind == WEIR_TRACE_STATE && w.records[i].node == 1 &&
+                    w.records[i].detail == WEIR_TRACE_RUNNING;
+    assert_true(reported);
     assert_memory_equal(w.labels, "item-", 5);
     assert_int_equal(count_kind(&w, WEIR_TRACE_DELIVER), 2);
     assert_int_equal(w.records[w.num_records - 1].kind, WEIR_TRACE_OFF); /* the run's end */
@@ -227,10 +227,10 @@ TEST_CASE(lost_records_are_counted_and_in_the_summary_although_recording_is_swit
     assert_true(w.num_lost > 1900);
     assert_int_equal(weir_sqlite_close(writer, NULL), WEIR_OK);
     FILE *out = open_memstream(&text, &size);
-    weir_reader *reader;
-    assert_int_equal(weir_reader_open(db, &reader, NULL), WEIR_OK);
-    assert_int_equal(weir_summary_write(out, reader, NULL, NULL, NULL, NULL), WEIR_OK);
-    weir_reader_close(reader);
+    weir_recording *recording;
+    assert_int_equal(weir_recording_open(db, &recording, NULL), WEIR_OK);
+    assert_int_equal(weir_summary_write(out, recording, NULL, NULL, NULL, NULL), WEIR_OK);
+    weir_recording_close(recording);
     fclose(out);
     snprintf(line, sizeof line, "\n%llu records of the trace were lost", (unsigned long long)w.num_lost);
     assert_non_null(strstr(text, line));

@@ -91,7 +91,7 @@ TEST_CASE(a_slow_decline_is_gradual)
     assert_int_equal(found.at, 50);
 }
 
-TEST_CASE(a_change_that_is_not_worth_it_is_not_told)
+TEST_CASE(a_change_that_is_not_worth_it_is_not_reported)
 {
     double rates[200];
     rate_change found;

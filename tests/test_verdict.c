@@ -620,12 +620,12 @@ static const char *record_case(const pipeline_case *c)
 static weir_verdict *verdict_on(const char *path, const weir_filter *filter)
 {
     const weir_filter last = { .run_id = WEIR_LAST_RUN };
-    weir_reader *reader = open_reader(path);
+    weir_recording *recording = open_reader(path);
     weir_verdict *verdict;
     weir_error error = { 0 };
-    if (weir_verdict_explain(reader, filter ? filter : &last, &verdict, &error) != WEIR_OK)
+    if (weir_verdict_explain(recording, filter ? filter : &last, &verdict, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return verdict;
 }
 
@@ -636,10 +636,10 @@ TEST_CASE(each_limit_is_named)
     size_t num_wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const pipeline_case *c = &cases[i];
-        weir_reader *reader = open_reader(record_case(c));
+        weir_recording *recording = open_reader(record_case(c));
         weir_verdict *v;
-        assert_int_equal(weir_verdict_read(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &v, NULL), WEIR_OK);
-        weir_reader_close(reader);
+        assert_int_equal(weir_verdict_read(recording, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &v, NULL), WEIR_OK);
+        weir_recording_close(recording);
         if (v->kind != c->kind || strcmp(v->name, c->name ? c->name : "") != 0 || v->other_kind != c->other) {
             num_wrong++;
             print_message("%s: %s %s, other %s, instead of %s %s, other %s\n", c->what, weir_verdict_word(v->kind),
@@ -664,16 +664,16 @@ TEST_CASE(the_limit_of_one_lap_is_that_of_the_recording)
     const weir_limit_rules *rules = weir_verdict_limit_rules();
     const weir_filter run = { .run_id = WEIR_LAST_RUN };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        weir_reader *reader = open_reader(record_case(&cases[i]));
+        weir_recording *recording = open_reader(record_case(&cases[i]));
         weir_filter one_lap = run;
         weir_records stages;
         weir_totals totals;
         weir_named_limit recorded, current;
         one_lap.start_unix_ns = NS(1000 + 2.25 * LAP_S);
         one_lap.end_unix_ns = NS(1000 + 2.75 * LAP_S);
-        assert_int_equal(rules->read(reader, &run, &recorded, NULL), WEIR_OK);
-        assert_int_equal(weir_records_read(reader, WEIR_RECORD_STAGE, &run, &stages, NULL), WEIR_OK);
-        assert_int_equal(weir_totals_read(reader, &one_lap, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+        assert_int_equal(rules->read(recording, &run, &recorded, NULL), WEIR_OK);
+        assert_int_equal(weir_records_read(recording, WEIR_RECORD_STAGE, &run, &stages, NULL), WEIR_OK);
+        assert_int_equal(weir_totals_read(recording, &one_lap, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
                          WEIR_OK);
         assert_int_equal(rules->judge(&totals, &stages, &current, NULL), WEIR_OK);
         if (strcmp(current.kind, recorded.kind) != 0 || strcmp(current.stage, recorded.stage) != 0)
@@ -683,7 +683,7 @@ TEST_CASE(the_limit_of_one_lap_is_that_of_the_recording)
         assert_string_equal(rules->word(recorded.number), recorded.kind);
         weir_totals_free(&totals);
         weir_records_free(&stages);
-        weir_reader_close(reader);
+        weir_recording_close(recording);
     }
     assert_string_equal(rules->word(WEIR_NUM_VERDICTS), "");
 }
@@ -709,7 +709,7 @@ TEST_CASE(the_time_at_the_ends_of_epochs_is_told_with_its_cause)
 {
     static const struct {
         const char *what, *sentence, *evidence;
-    } told[] = {
+    } reported[] = {
         { "epochs whose last items trail",
           "The ends of epochs: 36 % of the time of the slots of 0:1:decode goes into them, mostly waiting for the "
           "last items of an "
@@ -724,13 +724,13 @@ TEST_CASE(the_time_at_the_ends_of_epochs_is_told_with_its_cause)
           "20 % of the time of the slots of 0:1:decode: an epoch has ended" },
         { "ends of epochs that cost little", NULL, NULL },
     };
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
-        weir_verdict *v = verdict_on(record_case(case_of(told[i].what)), NULL);
-        if (told[i].sentence)
-            assert_string_equal(v->sentence, told[i].sentence);
-        assert_int_equal(count_evidence(v, "of the time of the slots of"), told[i].evidence ? 1 : 0);
-        if (told[i].evidence)
-            assert_int_equal(count_evidence(v, told[i].evidence), 1);
+    for (size_t i = 0; i < sizeof reported / sizeof reported[0]; i++) {
+        weir_verdict *v = verdict_on(record_case(case_of(reported[i].what)), NULL);
+        if (reported[i].sentence)
+            assert_string_equal(v->sentence, reported[i].sentence);
+        assert_int_equal(count_evidence(v, "of the time of the slots of"), reported[i].evidence ? 1 : 0);
+        if (reported[i].evidence)
+            assert_int_equal(count_evidence(v, reported[i].evidence), 1);
         weir_verdict_free(v);
     }
 }
@@ -971,12 +971,12 @@ TEST_CASE(what_the_tasks_wait_for_is_named_where_looks_are_certain)
         execute(path, sql);
         weir_verdict *v = verdict_on(path, NULL);
         assert_string_equal(v->sentence, waits[i].sentence);
-        bool is_told = false, has_looks = false;
+        bool is_reported = false, has_looks = false;
         for (size_t j = 0; j < v->num_evidence; j++) {
-            is_told |= waits[i].evidence && strcmp(v->evidence[j], waits[i].evidence) == 0;
+            is_reported |= waits[i].evidence && strcmp(v->evidence[j], waits[i].evidence) == 0;
             has_looks |= strstr(v->evidence[j], " looks at them") != NULL;
         }
-        if (waits[i].evidence ? !is_told : has_looks)
+        if (waits[i].evidence ? !is_reported : has_looks)
             fail_msg("case %zu: %s", i, v->evidence[v->num_evidence - 1]);
         weir_verdict_free(v);
     }
@@ -1379,13 +1379,13 @@ TEST_CASE(ranks_of_one_job_are_no_other_programs)
 }
 
 /* The CPUs in the evidence: of this process, of how many, of other programs, idle. */
-typedef struct told_cpus {
+typedef struct reported_cpus {
     double process, budget, others, idle;
-} told_cpus;
+} reported_cpus;
 
-static told_cpus read_cpus(const char *path, const weir_filter *filter)
+static reported_cpus read_cpus(const char *path, const weir_filter *filter)
 {
-    told_cpus cpus;
+    reported_cpus cpus;
     weir_verdict *v = verdict_on(path, filter);
     bool is_found = false;
     for (size_t i = 0; i < v->num_evidence && !is_found; i++)
@@ -1414,7 +1414,7 @@ TEST_CASE(two_runs_at_once_have_the_cpus_of_one_machine)
         snprintf(name, sizeof name, "at-once-%d.db", (int)world);
         const char *path = in_folder(name);
         record_run(path, (weir_sqlite_options){ .rank = 0, .world = (uint32_t)world }, &c, STEADY_LAPS + 2, &c, 0);
-        told_cpus one = read_cpus(path, NULL);
+        reported_cpus one = read_cpus(path, NULL);
         assert_near(one.process + one.others + one.idle, 4);
         record_run(path, (weir_sqlite_options){ .rank = world - 1, .world = (uint32_t)world }, &c, STEADY_LAPS + 2,
                    &c, 0);
@@ -1436,7 +1436,7 @@ TEST_CASE(two_runs_at_once_have_the_cpus_of_one_machine)
             assert_near(process + ranks + others + idle, 4);
             continue;
         }
-        told_cpus both = read_cpus(path, &all);
+        reported_cpus both = read_cpus(path, &all);
         assert_near(both.process, one.process);
         assert_near(both.budget, 4);
         assert_near(both.others, one.others);

@@ -76,19 +76,19 @@ static int64_t count_sleeps_of_service(void)
     return sleeps;
 }
 
-typedef struct laps_told {
+typedef struct laps_reported {
     test_counter laps, events;
-} laps_told;
+} laps_reported;
 
 static void count_lap(void *self, const weir_lap *lap)
 {
-    counter_add(&((laps_told *)self)->laps, lap->num_joined);
+    counter_add(&((laps_reported *)self)->laps, lap->num_joined);
 }
 
 static void count_event(void *self, const weir_event *event)
 {
     (void)event;
-    counter_add(&((laps_told *)self)->events, 1);
+    counter_add(&((laps_reported *)self)->events, 1);
 }
 
 TEST_CASE(an_idle_pipeline_is_not_woken_by_a_short_deadline)
@@ -97,8 +97,8 @@ TEST_CASE(an_idle_pipeline_is_not_woken_by_a_short_deadline)
     test_ledger ledger = LEDGER;
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 2, .gate = &gate };
-    laps_told told = { .laps = COUNTER, .events = COUNTER };
-    const weir_observer observer = { .self = &told, .lap_end = count_lap, .event = count_event };
+    laps_reported reported = { .laps = COUNTER, .events = COUNTER };
+    const weir_observer observer = { .self = &reported, .lap_end = count_lap, .event = count_event };
     weir_pipeline *pipeline =
         with_stage(&numbers, &pass_op, NULL, &(weir_stage_options){ .task_deadline_ns = WEIR_MILLISECOND },
                    &(weir_pipeline_options){
@@ -107,13 +107,13 @@ TEST_CASE(an_idle_pipeline_is_not_woken_by_a_short_deadline)
     for (weir_account account = { 0 }; account.passed_on + account.failed < 1; sched_yield())
         account = account_of(pipeline, "pass"); /* on a busy machine it may fail at its deadline */
     gate_await_waiting(&gate, 1);
-    counter_await(&told.laps, counter_value(&told.laps) + 2);
-    int64_t num_laps = counter_value(&told.laps), sleeps = count_sleeps_of_service();
-    counter_await(&told.laps, num_laps + NUM_LAPS);
+    counter_await(&reported.laps, counter_value(&reported.laps) + 2);
+    int64_t num_laps = counter_value(&reported.laps), sleeps = count_sleeps_of_service();
+    counter_await(&reported.laps, num_laps + NUM_LAPS);
     sleeps = count_sleeps_of_service() - sleeps;
     assert_int_equal(weir_pipeline_event(pipeline, "now", NULL, NULL), WEIR_OK);
-    counter_await(&told.events, 1); /* and so all laps in which it slept */
-    num_laps = counter_value(&told.laps) - num_laps;
+    counter_await(&reported.events, 1); /* and so all laps in which it slept */
+    num_laps = counter_value(&reported.laps) - num_laps;
     assert_in_range(sleeps, 0, 5 * num_laps); /* for laps and heartbeats; was about 20 in a lap */
     gate_open(&gate);
     drain_all(pipeline);

@@ -2743,10 +2743,10 @@ TEST_CASE(narrow_tables_cut_nothing_and_say_once_what_is_the_same_in_all_rows)
         "(run_id, timestamp, name, label, message, status) SELECT run_id, timestamp, name, label, message, status "
         "FROM task_failures, n");
     expect("COLUMNS=80 weir query narrow.db --run all --list failures", DONE); /* 450 rows: 200, 200 and 50 */
-    size_t num_told = 0;
+    size_t num_reported = 0;
     for (const char *at = out; (at = strstr(at, "In these rows: ")) != NULL; at++)
-        num_told++;
-    assert_int_equal(num_told, 3);
+        num_reported++;
+    assert_int_equal(num_reported, 3);
     expect("COLUMNS=60 weir watch job.db --once", DONE);
     assert_null(strstr(out, "In all rows")); /* columns of a screen that changes stay where they are */
 }

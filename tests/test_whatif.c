@@ -561,10 +561,10 @@ static const weir_stage_record made_up[] = {
 };
 
 /* A lap of a second: tasks of the same length, of which cpu_s on a CPU, and cpu_wait_s without one. */
-typedef struct told_lap {
+typedef struct reported_lap {
     double tasks, time_s, cpu_s, cpu_wait_s;
     int64_t source_ended_ns;
-} told_lap;
+} reported_lap;
 
 static void tell(weir_model *model, weir_lap_record lap)
 {
@@ -574,22 +574,22 @@ static void tell(weir_model *model, weir_lap_record lap)
         WEIR_OK);
 }
 
-static void tell_lap(weir_model *model, told_lap told)
+static void tell_lap(weir_model *model, reported_lap reported)
 {
-    double tasks = told.tasks, time_s = told.time_s;
+    double tasks = reported.tasks, time_s = reported.time_s;
     static weir_histogram times;
     weir_lap_record stage = { .subject = WEIR_SUBJECT_FLOW, .name = "0:0:src", .kind = "source" };
     weir_lap_record queue = { .subject = WEIR_SUBJECT_QUEUE, .kind = "queue" };
     weir_lap_record pool = { .subject = WEIR_SUBJECT_POOL, .kind = "pool", .name = "0:pool", .capacity = 4 };
     weir_histogram_clear(&times);
     weir_histogram_record(&times, (int64_t)(time_s * 1e9));
-    stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .ended_ns = told.source_ended_ns };
+    stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .ended_ns = reported.source_ended_ns };
     tell(model, stage);
     stage.name = "0:1:decode[4]";
     stage.kind = "stage";
     stage.metrics.task = (weir_task_metrics){ .num_tasks = (uint64_t)tasks,
                                               .busy_ns = (int64_t)(1e9 * tasks * time_s),
-                                              .cpu_ns = (int64_t)(1e9 * tasks * told.cpu_s),
+                                              .cpu_ns = (int64_t)(1e9 * tasks * reported.cpu_s),
                                               .min_ns = (int64_t)(1e9 * time_s),
                                               .run_times = &times };
     tell(model, stage);
@@ -601,7 +601,7 @@ static void tell_lap(weir_model *model, told_lap told)
         tell(model, queue);
     }
     pool.metrics.pool = (weir_pool_metrics){ .busy_ns = (int64_t)(1e9 * tasks * time_s),
-                                             .run_delay_ns = (int64_t)(1e9 * tasks * told.cpu_wait_s) };
+                                             .run_delay_ns = (int64_t)(1e9 * tasks * reported.cpu_wait_s) };
     tell(model, pool);
     weir__model_end_lap(model);
     weir__model_learn(model);
@@ -627,7 +627,7 @@ static weir_model *recorded_model(void)
 }
 
 /* On four CPUs. */
-static weir_model *told_model(void)
+static weir_model *reported_model(void)
 {
     weir_model *model = recorded_model();
     set(model, "cpus", "4");
@@ -636,14 +636,14 @@ static weir_model *told_model(void)
 
 TEST_CASE(steady_laps_make_the_figures)
 {
-    weir_model *model = told_model();
-    tell_lap(model, (told_lap){ .tasks = 10, .time_s = 0.1, .cpu_s = 0.1 }); /* start-up */
+    weir_model *model = reported_model();
+    tell_lap(model, (reported_lap){ .tasks = 10, .time_s = 0.1, .cpu_s = 0.1 }); /* start-up */
     for (int i = 0; i < 10; i++)
-        tell_lap(model, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 });
-    tell_lap(model, (told_lap){ .tasks = 20,
-                                .time_s = 0.1,
-                                .cpu_s = 0.1,
-                                .source_ended_ns = WEIR_SECOND / 2 }); /* the source has ended */
+        tell_lap(model, (reported_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 });
+    tell_lap(model, (reported_lap){ .tasks = 20,
+                                    .time_s = 0.1,
+                                    .cpu_s = 0.1,
+                                    .source_ended_ns = WEIR_SECOND / 2 }); /* the source has ended */
     const weir_model_node *decode = &model->shown.nodes[1];
     assert_near(decode->time_s, 0.020, 1e-6);
     assert_near(decode->cpu_s, 0.005, 1e-6);
@@ -663,10 +663,10 @@ TEST_CASE(steady_laps_make_the_figures)
 /* As in a recording of which only the laps are left. */
 TEST_CASE(without_a_source_there_is_no_model)
 {
-    weir_model *model = told_model();
+    weir_model *model = reported_model();
     for (uint32_t i = 0; i < 2; i++) { /* without any node, and without the source */
         assert_int_equal(begin_model(model, made_up + 1, i), WEIR_EUNSUPPORTED);
-        tell_lap(model, (told_lap){ .tasks = 100, .time_s = 0.020 });
+        tell_lap(model, (reported_lap){ .tasks = 100, .time_s = 0.020 });
         assert_int_equal(model->num_nodes, 0);
         assert_int_equal(weir__model_num_laps(model), 0);
     }
@@ -675,11 +675,11 @@ TEST_CASE(without_a_source_there_is_no_model)
 
 TEST_CASE(only_start_and_tail_are_better_than_nothing)
 {
-    weir_model *model = told_model();
+    weir_model *model = reported_model();
     weir_prediction *prediction;
     weir_error error = { 0 };
     assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* no laps yet */
-    tell_lap(model, (told_lap){ .tasks = 100, .time_s = 0.020, .cpu_s = 0.005, .source_ended_ns = 1 });
+    tell_lap(model, (reported_lap){ .tasks = 100, .time_s = 0.020, .cpu_s = 0.005, .source_ended_ns = 1 });
     assert_int_equal(weir__model_num_laps(model), 1);
     assert_throughput(model, 200, 0.001);
     weir__model_free(model);
@@ -694,10 +694,10 @@ TEST_CASE(the_range_is_wider_if_laps_differ_and_if_they_are_few)
     } cases[] = { { 200, 10, 0.020, 0.020 }, { 200, 10, 0.010, 0.030 }, { 5, 1, 0.010, 0.030 } };
     double widths[LENGTH(cases)];
     for (size_t k = 0; k < LENGTH(cases); k++) {
-        weir_model *model = told_model();
+        weir_model *model = reported_model();
         for (int i = 0; i < cases[k].num_laps; i++)
-            tell_lap(model, (told_lap){ .tasks = 200,
-                                        .time_s = i / cases[k].joined % 2 ? cases[k].long_s : cases[k].short_s });
+            tell_lap(model, (reported_lap){ .tasks = 200,
+                                            .time_s = i / cases[k].joined % 2 ? cases[k].long_s : cases[k].short_s });
         assert_int_equal(weir__model_num_laps(model), cases[k].num_laps - 1); /* without the first */
         weir_prediction *prediction = predict(model);
         widths[k] = (prediction->high - prediction->low) / prediction->throughput;
@@ -712,11 +712,11 @@ TEST_CASE(the_range_is_wider_if_laps_differ_and_if_they_are_few)
 /* So what resampled runs deviate is what laps do. */
 TEST_CASE(equal_laps_give_equal_resamples)
 {
-    weir_model *model = told_model();
+    weir_model *model = reported_model();
     weir_prediction *prediction;
     weir_error error = { 0 };
     for (int i = 0; i < 10; i++)
-        tell_lap(model, (told_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.015 });
+        tell_lap(model, (reported_lap){ .tasks = 200, .time_s = 0.020, .cpu_s = 0.015 });
     set(model, "cpus", "2"); /* tasks that wait for each other: the throughput depends on chance */
     assert_int_equal(weir__model_predict(model, NULL, &prediction, &error), WEIR_OK);
     assert_true(prediction->deviation == 0);
@@ -745,10 +745,10 @@ TEST_CASE(few_steps_predict_what_many_do)
 }
 
 /* The throughput must be near, and the range contain both; the settings are of a recorded run with 4 slots. */
-static void expect_range(told_lap start, told_lap lap, const char *setting, const char *value, double wanted,
+static void expect_range(reported_lap start, reported_lap lap, const char *setting, const char *value, double wanted,
                          double other)
 {
-    weir_model *model = told_model();
+    weir_model *model = reported_model();
     tell_lap(model, start);
     for (int i = 0; i < 20; i++)
         tell_lap(model, lap);
@@ -774,9 +774,9 @@ static void expect_range(told_lap start, told_lap lap, const char *setting, cons
    nothing. */
 TEST_CASE(a_range_for_other_slots_contains_no_difference)
 {
-    told_lap alone = { .tasks = 10, .time_s = 0.005, .cpu_s = 0.005 };
-    told_lap computing = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 };
-    told_lap sleeping = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.0001 };
+    reported_lap alone = { .tasks = 10, .time_s = 0.005, .cpu_s = 0.005 };
+    reported_lap computing = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.005 };
+    reported_lap sleeping = { .tasks = 200, .time_s = 0.020, .cpu_s = 0.0001 };
     expect_range(alone, computing, "decode.concurrency", "8", 400, 200);
     expect_range(alone, computing, "decode.concurrency", "1", 50, 200);
     expect_range(alone, sleeping, "decode.concurrency", "8", 400, 200);
@@ -786,7 +786,7 @@ TEST_CASE(a_range_for_other_slots_contains_no_difference)
 /* Four tasks get half a CPU of all: as four threads among others, or as the share of a session or container. */
 TEST_CASE(the_range_has_both_ways_to_share_cpus_with_others)
 {
-    told_lap lap = { .tasks = 50, .time_s = 0.080, .cpu_s = 0.010, .cpu_wait_s = 0.070 };
+    reported_lap lap = { .tasks = 50, .time_s = 0.080, .cpu_s = 0.010, .cpu_wait_s = 0.070 };
     double cpus = weir_cpu_budget(), others = 8 * cpus - 4;
     expect_range(lap, lap, "threads", "1", 100 * cpus / (1 + others), 50);
     expect_range(lap, lap, "decode.concurrency", "16", 100 * 16 * cpus / (16 + others), 50);
@@ -805,7 +805,7 @@ static void tell_cpus(weir_model *model, uint32_t num_cpus)
 TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
 {
     static const struct {
-        told_lap lap;
+        reported_lap lap;
         double most_others;
     } cases[] = {
         { { .tasks = 392, .time_s = 0.0102, .cpu_s = 0.005, .cpu_wait_s = 0.00577 }, 0.01 },
@@ -828,9 +828,9 @@ TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
 /* Tasks that compute for 5 ms, and take 41 ms because 16 share two CPUs; 0.15 ms of that is the error of clocks. */
 TEST_CASE(tasks_that_compute_do_not_sleep)
 {
-    weir_model *model = told_model();
+    weir_model *model = reported_model();
     for (int i = 0; i < 10; i++)
-        tell_lap(model, (told_lap){ .tasks = 390, .time_s = 0.041, .cpu_s = 0.005, .cpu_wait_s = 0.03585 });
+        tell_lap(model, (reported_lap){ .tasks = 390, .time_s = 0.041, .cpu_s = 0.005, .cpu_wait_s = 0.03585 });
     assert_near(model->shown.nodes[1].time_s, 0.00515, 0.001);
     weir__model_free(model);
 }
@@ -865,7 +865,7 @@ TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
         pool.metrics.pool = (weir_pool_metrics){ .busy_ns = 830 * WEIR_MILLISECOND };
         tell(model, source);
         tell(model, pool);
-        tell_lap(model, (told_lap){ .tasks = 0 });
+        tell_lap(model, (reported_lap){ .tasks = 0 });
     }
     assert_near(model->shown.nodes[0].time_s, 0.012, 0.01);
     weir__model_free(model);
@@ -874,10 +874,10 @@ TEST_CASE(waits_for_a_thread_of_its_own_belong_to_each_task)
 /* A task needs less CPU time if it has the CPUs for itself, but how much less is not recorded. */
 TEST_CASE(the_range_knows_that_busy_cpus_slow_each_other_down)
 {
-    weir_model *model = told_model();
+    weir_model *model = reported_model();
     tell_cpus(model, 4);
     for (int i = 0; i < 10; i++)
-        tell_lap(model, (told_lap){ .tasks = 400, .time_s = 0.010, .cpu_s = 0.010 });
+        tell_lap(model, (reported_lap){ .tasks = 400, .time_s = 0.010, .cpu_s = 0.010 });
     set(model, "sink.time", "0");
     set(model, "threads", "1");
     weir_prediction *p = predict(model);
@@ -974,16 +974,16 @@ TEST_CASE(a_recorded_run_gives_a_model_with_its_connections)
     static const char *const names[] = { "0:0:one",     "0:1:two",  "0:2:merge",     "0:3:route",
                                          "0:4:pass[3]", "0:5:join", "0:6:aggregate", "0:7:sink" };
     weir_model *read;
-    weir_reader *reader;
+    weir_recording *recording;
     weir_error error = { 0 };
     assert_int_equal(weir_sqlite_open(path, NULL, &writer, &error), WEIR_OK);
     run_pipeline(weir_sqlite_observer(writer));
     assert_int_equal(weir_sqlite_close(writer, &error), WEIR_OK);
 
-    assert_int_equal(weir_reader_open(path, &reader, &error), WEIR_OK);
-    if (weir__model_read(reader, NULL, &read, &error) != WEIR_OK)
+    assert_int_equal(weir_recording_open(path, &recording, &error), WEIR_OK);
+    if (weir__model_read(recording, NULL, &read, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     assert_int_equal(read->num_nodes, 8);
     for (size_t i = 0; i < 8; i++)
         assert_string_equal(read->shown.nodes[i].name, names[i]);

@@ -233,29 +233,30 @@ static int record_run(const void *argument, void *result)
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
-typedef int ask(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error);
+typedef int ask(weir_recording *recording, const weir_filter *filter, FILE *out, weir_error *error);
 
-static int ask_summary(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
+static int ask_summary(weir_recording *recording, const weir_filter *filter, FILE *out, weir_error *error)
 {
-    return weir_summary_write(out, reader, filter, NULL, weir_verdict_write_limit, error);
+    return weir_summary_write(out, recording, filter, NULL, weir_verdict_write_limit, error);
 }
 
-static int ask_explain(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
+static int ask_explain(weir_recording *recording, const weir_filter *filter, FILE *out, weir_error *error)
 {
     weir_verdict *verdict = NULL;
-    int status = weir_verdict_explain(reader, filter, &verdict, error);
+    int status = weir_verdict_explain(recording, filter, &verdict, error);
     if (status == WEIR_OK)
         weir_verdict_write(verdict, WEIR_VERDICT_ALL, 0, out);
     weir_verdict_free(verdict);
     return status;
 }
 
-static int ask_stages(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
+static int ask_stages(weir_recording *recording, const weir_filter *filter, FILE *out, weir_error *error)
 {
     weir_totals totals;
     (void)out;
-    int status = weir_totals_read(
-        reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME, .subjects = 1u << WEIR_SUBJECT_STAGE }, &totals, error);
+    int status = weir_totals_read(recording, filter,
+                                  &(weir_grouping){ .by = WEIR_BY_NAME, .subjects = 1u << WEIR_SUBJECT_STAGE },
+                                  &totals, error);
     if (status == WEIR_OK)
         weir_totals_free(&totals);
     return status;
@@ -269,13 +270,13 @@ static int pass_record(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int ask_longest(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
+static int ask_longest(weir_recording *recording, const weir_filter *filter, FILE *out, weir_error *error)
 {
     weir_filter own = *filter;
     (void)out;
     own.longest_first = true;
     own.limit = 10;
-    return weir_reader_each(reader, WEIR_RECORD_TASK, &own, pass_record, NULL, error);
+    return weir_recording_each(recording, WEIR_RECORD_TASK, &own, pass_record, NULL, error);
 }
 
 static const struct {
@@ -297,14 +298,14 @@ typedef struct asking {
 static int answer(const void *argument, void *result)
 {
     const asking *a = argument;
-    weir_reader *reader = NULL;
+    weir_recording *recording = NULL;
     weir_error error = { 0 };
     (void)result;
     FILE *out = fopen("/dev/null", "w");
-    int status = out ? weir_reader_open(a->path, &reader, &error) : WEIR_EIO;
+    int status = out ? weir_recording_open(a->path, &recording, &error) : WEIR_EIO;
     if (status == WEIR_OK)
-        status = questions[a->question].function(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, out, &error);
-    weir_reader_close(reader);
+        status = questions[a->question].function(recording, &(weir_filter){ .run_id = WEIR_LAST_RUN }, out, &error);
+    weir_recording_close(recording);
     if (out)
         fclose(out);
     if (status != WEIR_OK)

@@ -208,7 +208,7 @@ static int explain_recording(const scene_job *job, scene_result *result)
 {
     char path[] = "/tmp/weir-verdict-XXXXXX.db";
     weir_sqlite_writer *writer = NULL;
-    weir_reader *reader = NULL;
+    weir_recording *recording = NULL;
     weir_verdict *v = NULL;
     weir_error error = { 0 };
     int file = mkstemps(path, 3);
@@ -223,14 +223,14 @@ static int explain_recording(const scene_job *job, scene_result *result)
     if (run)
         scene_end(run);
     weir_sqlite_close(writer, NULL);
-    if (run && weir_reader_open(path, &reader, &error) == WEIR_OK &&
-        weir_verdict_explain(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &v, &error) == WEIR_OK) {
+    if (run && weir_recording_open(path, &recording, &error) == WEIR_OK &&
+        weir_verdict_explain(recording, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &v, &error) == WEIR_OK) {
         take_verdict(job, v, result);
         check_predictions(job, v, result);
     } else
         fprintf(stderr, "weir-bench: %s: %s\n", job->of->name, error.message);
     weir_verdict_free(v);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     static const char *const ends[] = { "", "-wal", "-shm" };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         char name[sizeof path + 4];

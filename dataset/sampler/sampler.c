@@ -385,7 +385,7 @@ static int count_share(weir_sampler *sampler, weir_error *error)
     if (num_rounds(sampler, world->size) == 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "sampler: %" PRIu64 " items on %" PRIu32
-                              " ranks, dropping what does not divide, are none",
+                              " ranks: no rank gets an item, because the remainder is dropped",
                               sampler->num_samples, world->size);
     return WEIR_OK;
 }

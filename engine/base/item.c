@@ -101,8 +101,8 @@ void weir_item_release(weir_item *item)
 
 static void move_data(weir_item *out, weir_item *in, bool is_kept)
 {
-    if (in->marks)
-        item_watcher()->marks_move(out, in, is_kept);
+    if (in->tickets)
+        item_watcher()->tickets_move(out, in, is_kept);
     out->data = in->data;
     out->size_bytes = in->size_bytes;
     out->release = in->release;

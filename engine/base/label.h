@@ -21,14 +21,14 @@ bool weir__label_inherit(weir_item *out, const weir_item *in);
 /* Sets the label and the identity of the item, made of an address. False = out of memory; the item is unchanged. */
 bool weir__label_set(weir_item *item, const char *address, uint64_t occurrence);
 
-/* Follows items that have marks (weir_item.marks is not 0): whoever gives marks to items sets it before. The functions are
+/* Follows items that have tickets (weir_item.tickets is not 0): whoever gives tickets to items sets it before. The functions are
    called on the thread that releases or moves the item. */
 typedef struct weir_item_watcher {
-    void (*marks_released)(weir_item *item);                          /* by weir_item_release() */
-    void (*marks_move)(weir_item *to, weir_item *from, bool is_kept); /* by weir_item_move(), weir_item_keep() */
+    void (*tickets_released)(weir_item *item);                          /* by weir_item_release() */
+    void (*tickets_move)(weir_item *to, weir_item *from, bool is_kept); /* by weir_item_move(), weir_item_keep() */
 } weir_item_watcher;
 
-extern _Atomic(const weir_item_watcher *) weir__item_watcher; /* NULL = no item has marks */
+extern _Atomic(const weir_item_watcher *) weir__item_watcher; /* NULL = no item has tickets */
 
 static inline const weir_item_watcher *item_watcher(void)
 {
@@ -46,7 +46,7 @@ static inline void item_forget(weir_item *item)
     item->type = NULL;
     item->label = NULL;
     item->label_owner = NULL;
-    item->marks = 0;
+    item->tickets = 0;
 }
 
 /* Releases the item's data and label. It keeps its number. */
@@ -56,8 +56,8 @@ static inline void item_drop(weir_item *item)
         item->release(item->data, item->release_self);
     if (item->label_owner)
         weir__label_release(item->label_owner);
-    if (item->marks)
-        item_watcher()->marks_released(item);
+    if (item->tickets)
+        item_watcher()->tickets_released(item);
     item_forget(item);
 }
 

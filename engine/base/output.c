@@ -382,7 +382,7 @@ int weir_output_check_sized(const char *path, weir_output_kind kind, const weir_
         return weir_error_set(error, WEIR_EINVAL, 0, path ? "the path of an output is empty" : "path is NULL");
     bool is_stdout = strcmp(path, "-") == 0;
     if ((unsigned)kind >= NUM_KINDS)
-        return weir_error_set(error, WEIR_EINVAL, 0, "kind of output %d is none of weir_output_kind", (int)kind);
+        return weir_error_set(error, WEIR_EINVAL, 0, "%d is not a weir_output_kind", (int)kind);
     int status = weir_struct_copy(&rules, sizeof rules, given, given_size, "weir_output_rules", error);
     if (status != WEIR_OK)
         return status;

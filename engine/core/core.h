@@ -469,7 +469,7 @@ void weir__steps_passed(weir__core_slot *slot, const weir__passed_step *steps, u
 
 /* The step of the slot has run; slot->status is its result. The driver has set what the slot owns to it, above: always
    begin_ns, end_ns and step_run_ns; `out` and out_index for WEIR_OK and WEIR_MORE; passed_over for WEIR_MORE; place for a
-   failure. All steps of a burst that have passed were told before. */
+   failure. All steps of a burst that have passed were reported before. */
 void weir__step_ended(weir__core_slot *slot);
 
 /* The result of a task that returned or will return WEIR_PENDING has come. It may still be RUNNING, which is remembered; a

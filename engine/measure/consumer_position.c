@@ -111,7 +111,7 @@ static int mark_place(weir_pipeline *pipeline, weir_trace_kind kind, const char 
     bool has_spares = weir__position_lock(pipeline);
     if (has_spares) {
         bool is_mode = kind == WEIR_TRACE_MODE;
-        weir_mark_kind told = is_mode ? WEIR_MARK_MODE : WEIR_MARK_PHASE;
+        weir_mark_kind reported = is_mode ? WEIR_MARK_MODE : WEIR_MARK_PHASE;
         char *place = is_mode ? pipeline->position->mode : pipeline->position->phase, before[MAX_MARK] = "";
         if (is_mode || pipeline->position->phase_named)
             memcpy(before, place, sizeof before);
@@ -120,8 +120,8 @@ static int mark_place(weir_pipeline *pipeline, weir_trace_kind kind, const char 
         change_locked(pipeline, place, name);
         weir__engine_unlock(pipeline);
         if (before[0])
-            weir__observing_mark(pipeline, told, false, 0, before);
-        weir__observing_mark(pipeline, told, true, 0, name);
+            weir__observing_mark(pipeline, reported, false, 0, before);
+        weir__observing_mark(pipeline, reported, true, 0, name);
     }
     weir_item_release(&named);
     return has_spares ? WEIR_OK : WEIR_ENOMEM;

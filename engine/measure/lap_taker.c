@@ -117,7 +117,7 @@ static void number_lap(weir_pipeline *pipeline, weir__lap *lap)
     lap->ends_interval = false;
     lap->info.number = pipeline->lap_taker->number;
     lap->info.num_joined = 1;
-    lap->info.end_unix_ns = weir__laps_unix_at_ns(pipeline, pipeline->lap_taker->told_ns + lap->info.elapsed_ns);
+    lap->info.end_unix_ns = weir__laps_unix_at_ns(pipeline, pipeline->lap_taker->reported_ns + lap->info.elapsed_ns);
 }
 
 /* The interval ends: passes its laps on. False = out of memory: the others belong to the next interval. */
@@ -138,7 +138,7 @@ static bool end_interval(weir_pipeline *pipeline)
             return false;
         }
         taker->number += is_counted;
-        taker->told_ns += elapsed_ns;
+        taker->reported_ns += elapsed_ns;
     }
     return true;
 }
@@ -267,7 +267,7 @@ static void init_times(weir_pipeline *pipeline, int64_t start_ns)
 {
     weir__lap_taker *taker = pipeline->lap_taker;
     int64_t interval_ns = pipeline->stats_interval_ns;
-    taker->start_ns = taker->told_ns = start_ns;
+    taker->start_ns = taker->reported_ns = start_ns;
     taker->suspension.asleep_ns = weir__machine_asleep_ns();
     taker->next_ns = taker->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;
     if (interval_ns > early_end_ns)

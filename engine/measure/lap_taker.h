@@ -27,7 +27,7 @@ typedef struct weir__lap_taker {
     weir__lap *waiting;  /* those of the interval that goes on, in the order in which they were last left */
     uint64_t number;     /* of the next lap that is passed on */
     int64_t start_ns;    /* what was measured up to this time has been taken */
-    int64_t told_ns;     /* laps up to this time have been passed on */
+    int64_t reported_ns; /* laps up to this time have been passed on */
     int64_t due_ns;      /* end of the interval; INT64_MAX = the end of the run */
     int64_t next_ns;     /* the first multiple of stats_interval_ns not yet reached */
     uint64_t num_asked;  /* the last request that was served; see lap_request.c */

@@ -16,11 +16,12 @@ void weir__pool_settle_locked(weir_pool *pool)
    begin before now. */
 static int64_t waited_until_ns(weir_pool_thread *pool_thread, int64_t now_ns)
 {
-    int64_t told_ns = atomic_load_explicit(&pool_thread->told_began_ns, memory_order_relaxed);
-    while (told_ns <= 0 && !atomic_compare_exchange_weak_explicit(&pool_thread->told_began_ns, &told_ns, -now_ns,
-                                                                  memory_order_relaxed, memory_order_relaxed))
+    int64_t reported_ns = atomic_load_explicit(&pool_thread->reported_began_ns, memory_order_relaxed);
+    while (reported_ns <= 0 &&
+           !atomic_compare_exchange_weak_explicit(&pool_thread->reported_began_ns, &reported_ns, -now_ns,
+                                                  memory_order_relaxed, memory_order_relaxed))
         continue;
-    return told_ns > 0 && told_ns < now_ns ? told_ns : now_ns;
+    return reported_ns > 0 && reported_ns < now_ns ? reported_ns : now_ns;
 }
 
 static void close_span_locked(weir_node *node, weir_task *slot, int64_t now_ns)
@@ -70,8 +71,8 @@ static uint64_t take_work_locked(weir_node *node)
     for (uint32_t i = 0; i < node->core.num_made; i++) {
         weir_task *slot = weir__slot_at(node, i);
         uint64_t num_work = atomic_load_explicit(&slot->num_work, memory_order_relaxed);
-        sum += num_work - slot->told_work;
-        slot->told_work = num_work;
+        sum += num_work - slot->reported_work;
+        slot->reported_work = num_work;
     }
     return sum;
 }

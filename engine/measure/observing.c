@@ -22,10 +22,10 @@
 
 /* Calls the function of each observer that has it. */
 #define TELL(pipeline, function, argument) \
-    for (const weir_observer *told = (pipeline)->observers; \
-         told < (pipeline)->observers + (pipeline)->num_observers; told++) \
-        if (told->function) \
-    told->function(told->self, argument)
+    for (const weir_observer *observer = (pipeline)->observers; \
+         observer < (pipeline)->observers + (pipeline)->num_observers; observer++) \
+        if (observer->function) \
+    observer->function(observer->self, argument)
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 

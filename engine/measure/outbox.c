@@ -28,8 +28,8 @@ int weir__outbox_init(weir_outbox *outbox)
     int code = uv_cond_init(&outbox->filled);
     outbox->filled_made = code == 0;
     if (code == 0)
-        code = uv_cond_init(&outbox->told);
-    outbox->told_made = code == 0;
+        code = uv_cond_init(&outbox->reported);
+    outbox->reported_made = code == 0;
     return code;
 }
 
@@ -41,8 +41,8 @@ void weir__outbox_destroy(weir_outbox *outbox)
         outbox->first = message->next;
         weir__message_free(message);
     }
-    if (outbox->told_made)
-        uv_cond_destroy(&outbox->told);
+    if (outbox->reported_made)
+        uv_cond_destroy(&outbox->reported);
     if (outbox->filled_made)
         uv_cond_destroy(&outbox->filled);
 }
@@ -211,7 +211,7 @@ void weir__outbox_close(weir_outbox *outbox)
     outbox->closed = true;
     uv_mutex_unlock(&outbox->lock);
     uv_cond_signal(&outbox->filled);
-    uv_cond_broadcast(&outbox->told);
+    uv_cond_broadcast(&outbox->reported);
 }
 
 void weir__outbox_wake(weir_outbox *outbox)
@@ -286,22 +286,22 @@ bool weir__outbox_add_asked(weir_outbox *outbox, uint64_t asked)
 void weir__outbox_answer(weir_outbox *outbox, uint64_t asked)
 {
     uv_mutex_lock(&outbox->lock);
-    outbox->num_told = asked;
+    outbox->num_reported = asked;
     uv_mutex_unlock(&outbox->lock);
-    uv_cond_broadcast(&outbox->told);
+    uv_cond_broadcast(&outbox->reported);
 }
 
 int weir__outbox_await(weir_outbox *outbox, uint64_t asked, int64_t timeout_ns)
 {
     const int64_t begin_ns = weir_clock_ns();
     uv_mutex_lock(&outbox->lock);
-    while (outbox->num_told < asked && !outbox->closed) {
+    while (outbox->num_reported < asked && !outbox->closed) {
         int64_t left_ns = timeout_ns == WEIR_FOREVER ? WEIR_SECOND : timeout_ns - (weir_clock_ns() - begin_ns);
         if (left_ns <= 0)
             break;
-        uv_cond_timedwait(&outbox->told, &outbox->lock, (uint64_t)left_ns);
+        uv_cond_timedwait(&outbox->reported, &outbox->lock, (uint64_t)left_ns);
     }
-    int status = outbox->num_told >= asked ? WEIR_OK : outbox->closed ? WEIR_EOF : WEIR_ETIMEDOUT;
+    int status = outbox->num_reported >= asked ? WEIR_OK : outbox->closed ? WEIR_EOF : WEIR_ETIMEDOUT;
     uv_mutex_unlock(&outbox->lock);
     return status;
 }

@@ -9,7 +9,7 @@ typedef struct weir_message weir_message;
 
 typedef struct weir_outbox {
     /* immutable after init */
-    bool filled_made, told_made;
+    bool filled_made, reported_made;
     weir_message *start; /* allocated in advance, so that adding it cannot fail */
 
     uv_mutex_t lock;
@@ -23,8 +23,8 @@ typedef struct weir_outbox {
     uint32_t num_late;                         /* events of observers since then */
     bool woken;                                /* the observer thread has something else to do */
     uv_cond_t filled;                          /* first, closed or woken; with lock */
-    uint64_t num_asked, num_told;              /* requests, and those that are answered; see lap_request.c */
-    uv_cond_t told;                            /* num_told or closed; with lock */
+    uint64_t num_asked, num_reported;          /* requests, and those that are answered; see lap_request.c */
+    uv_cond_t reported;                        /* num_reported or closed; with lock */
 } weir_outbox;
 
 /* What observers get, and the thread that calls them. */

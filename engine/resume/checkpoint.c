@@ -206,7 +206,7 @@ static int read_end(text_reader *reader, const char *line)
     weir__checkpoint_end(reader->text, (size_t)(line - reader->copy), expected);
     return strncmp(line, expected, strlen(expected) - 1) == 0 && strlen(line) == strlen(expected) - 1
                ? WEIR_OK
-               : fail_damaged(reader, "the text is damaged: its hash is another one");
+               : fail_damaged(reader, "the text is damaged: its hash does not match");
 }
 
 static int read_lines(text_reader *reader)

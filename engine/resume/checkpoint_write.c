@@ -73,15 +73,15 @@ static void add_chunks_text_locked(const weir_tracker *tracker, uint32_t source,
     for (size_t i = 0; i < from->num_chunks; i++)
         print_text(to, "chunks %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->chunks[i].epoch, from->chunks[i].seq,
                    from->chunks[i].path);
-    for (uint32_t i = 1; num_left && i < tracker->num_blocks * MARKS_PER_BLOCK; i++) {
-        const tracked_mark *root = weir__tracked_mark_at(tracker, i);
+    for (uint32_t i = 1; num_left && i < tracker->num_blocks * TICKETS_PER_BLOCK; i++) {
+        const tracked_ticket *root = weir__tracked_ticket_at(tracker, i);
         if (root->path != UINT64_MAX || !root->chunks)
             continue;
         if (root->source == source)
             print_text(to, "chunks %" PRIu64 " %" PRIu64, root->epoch, root->seq);
-        for (uint32_t chunk = root->chunks; chunk; chunk = weir__tracked_mark_at(tracker, chunk)->next, num_left--)
+        for (uint32_t chunk = root->chunks; chunk; chunk = weir__tracked_ticket_at(tracker, chunk)->next, num_left--)
             if (root->source == source)
-                print_text(to, " %" PRIx64, weir__tracked_mark_at(tracker, chunk)->path);
+                print_text(to, " %" PRIx64, weir__tracked_ticket_at(tracker, chunk)->path);
         if (root->source == source)
             print_text(to, "\n");
     }

@@ -1,12 +1,12 @@
 /*
- * What a tracker knows: marks, and sources with their done sets. Private to this room; tracker.h has the rules.
+ * What a tracker knows: tickets, and sources with their done sets. Private to this room; tracker.h has the rules.
  *
  * tracker->lock guards it. It is never held together with another lock, and nobody allocates while it is held.
  *
  *     done_set.c           the items of one epoch that are done
  *     tracked.c            the done sets of a source
  *     tracker_resume.c     sources as the checkpoints of earlier runs say
- *     tracker.c            marks: items, steps, sources
+ *     tracker.c            tickets: items, steps, sources
  *     checkpoint_write.c   the text of a checkpoint
  */
 #ifndef ENGINE_RESUME_TRACKED_H
@@ -23,14 +23,14 @@
 #include "engine/state/run_state.h"
 
 enum {
-    MARKS_PER_BLOCK = 4096,
+    TICKETS_PER_BLOCK = 4096,
     NUM_BLOCKS = 4096,
     INDEX_BITS = 24,
     INDEX_MASK = (1 << INDEX_BITS) - 1,
 };
 
-typedef struct tracked_mark {
-    /* owned by the list that the mark is in */
+typedef struct tracked_ticket {
+    /* owned by the list that the ticket is in */
     uint32_t next; /* 0 = the last; also of the free list */
 
     /* guarded by lock */
@@ -38,7 +38,7 @@ typedef struct tracked_mark {
     uint32_t parent; /* 0 = a root */
     uint32_t chunks; /* of a root: its done chunks */
 
-    /* immutable from the making of the mark to its end */
+    /* immutable from the making of the ticket to its end */
     uint32_t root;
     uint32_t source;
     uint64_t epoch;
@@ -46,7 +46,7 @@ typedef struct tracked_mark {
     uint64_t path; /* of a root: UINT64_MAX */
 
     uint8_t generation; /* of the handle, so that a stale one is recognised */
-} tracked_mark;
+} tracked_ticket;
 
 /* Guarded by lock, except the first line. */
 typedef struct tracked_source {
@@ -68,18 +68,18 @@ struct weir_tracker {
     uv_mutex_t lock;
 
     /* guarded by lock; a block does not move once it is there */
-    tracked_mark **blocks;
+    tracked_ticket **blocks;
     uint32_t num_blocks;
-    uint32_t free;         /* list of marks */
+    uint32_t free;         /* list of tickets */
     uint64_t num_recorded; /* chunks in lists of roots */
     uint64_t epochs_delivered;
 };
 
-/* The mark of a handle, or of its index alone. */
-static inline tracked_mark *weir__tracked_mark_at(const weir_tracker *tracker, uint32_t handle)
+/* The ticket of a handle, or of its index alone. */
+static inline tracked_ticket *weir__tracked_ticket_at(const weir_tracker *tracker, uint32_t handle)
 {
     uint32_t index = handle & INDEX_MASK;
-    return &tracker->blocks[index / MARKS_PER_BLOCK][index % MARKS_PER_BLOCK];
+    return &tracker->blocks[index / TICKETS_PER_BLOCK][index % TICKETS_PER_BLOCK];
 }
 
 /* With the lock. NULL = the epoch has no set. */

@@ -10,40 +10,40 @@
 /* The slot whose step this thread runs. */
 static _Thread_local weir_task *step_slot;
 
-/* ---- marks ---------------------------------------------------------------------------------------------------- */
+/* ---- tickets ---------------------------------------------------------------------------------------------------- */
 
-static uint32_t handle_of(uint32_t index, const tracked_mark *mark)
+static uint32_t handle_of(uint32_t index, const tracked_ticket *ticket)
 {
-    return index | (uint32_t)mark->generation << INDEX_BITS;
+    return index | (uint32_t)ticket->generation << INDEX_BITS;
 }
 
 /* The handle, or 0 if it is of another pipeline, or of an item that has ended. */
 static uint32_t check_handle(const weir_tracker *tracker, uint32_t handle)
 {
     uint32_t index = handle & INDEX_MASK;
-    bool is_known = handle && tracker->blocks[index / MARKS_PER_BLOCK];
-    return is_known && weir__tracked_mark_at(tracker, handle)->generation == handle >> INDEX_BITS ? handle : 0;
+    bool is_known = handle && tracker->blocks[index / TICKETS_PER_BLOCK];
+    return is_known && weir__tracked_ticket_at(tracker, handle)->generation == handle >> INDEX_BITS ? handle : 0;
 }
 
 static uint32_t join_lists(const weir_tracker *tracker, uint32_t list, uint32_t other)
 {
     if (!list || !other)
         return list ? list : other;
-    tracked_mark *last = weir__tracked_mark_at(tracker, list);
+    tracked_ticket *last = weir__tracked_ticket_at(tracker, list);
     while (last->next)
-        last = weir__tracked_mark_at(tracker, last->next);
+        last = weir__tracked_ticket_at(tracker, last->next);
     last->next = other;
     return list;
 }
 
-static void add_block_locked(weir_tracker *tracker, tracked_mark *block)
+static void add_block_locked(weir_tracker *tracker, tracked_ticket *block)
 {
     static atomic_uint num_made; /* consecutive pipelines have different generations */
     uint8_t generation = (uint8_t)(atomic_fetch_add(&num_made, 41) % 255 + 1);
-    uint32_t first = tracker->num_blocks * MARKS_PER_BLOCK;
+    uint32_t first = tracker->num_blocks * TICKETS_PER_BLOCK;
     tracker->blocks[tracker->num_blocks++] = block;
-    uint32_t lowest = first == 0 ? 1 : 0; /* index 0 stands for no mark */
-    for (uint32_t i = MARKS_PER_BLOCK; i-- > lowest;) {
+    uint32_t lowest = first == 0 ? 1 : 0; /* index 0 stands for no ticket */
+    for (uint32_t i = TICKETS_PER_BLOCK; i-- > lowest;) {
         block[i].generation = generation;
         block[i].next = tracker->free;
         tracker->free = handle_of(first + i, &block[i]);
@@ -51,13 +51,13 @@ static void add_block_locked(weir_tracker *tracker, tracked_mark *block)
 }
 
 /* Allocates without the lock. WEIR_OK with the lock held, or WEIR_ENOMEM without. */
-static int lock_with_free_marks(weir_tracker *tracker)
+static int lock_with_free_tickets(weir_tracker *tracker)
 {
     uv_mutex_lock(&tracker->lock);
     if (tracker->free)
         return WEIR_OK;
     uv_mutex_unlock(&tracker->lock);
-    tracked_mark *block = calloc(MARKS_PER_BLOCK, sizeof *block);
+    tracked_ticket *block = calloc(TICKETS_PER_BLOCK, sizeof *block);
     uv_mutex_lock(&tracker->lock);
     if (block && tracker->num_blocks < NUM_BLOCKS) {
         add_block_locked(tracker, block);
@@ -68,59 +68,59 @@ static int lock_with_free_marks(weir_tracker *tracker)
     return WEIR_ENOMEM;
 }
 
-static uint32_t mark_new_locked(weir_tracker *tracker, tracked_mark values)
+static uint32_t ticket_new_locked(weir_tracker *tracker, tracked_ticket values)
 {
     uint32_t handle = tracker->free;
-    tracked_mark *mark = weir__tracked_mark_at(tracker, handle);
-    tracker->free = mark->next;
-    values.generation = mark->generation;
-    *mark = values;
-    mark->root = mark->parent ? mark->root : handle;
+    tracked_ticket *ticket = weir__tracked_ticket_at(tracker, handle);
+    tracker->free = ticket->next;
+    values.generation = ticket->generation;
+    *ticket = values;
+    ticket->root = ticket->parent ? ticket->root : handle;
     return handle;
 }
 
-static void mark_free_locked(weir_tracker *tracker, uint32_t handle)
+static void ticket_free_locked(weir_tracker *tracker, uint32_t handle)
 {
-    tracked_mark *mark = weir__tracked_mark_at(tracker, handle);
-    mark->generation = (uint8_t)(mark->generation % 255 + 1);
-    mark->chunks = 0;
-    mark->next = tracker->free;
-    tracker->free = handle_of(handle & INDEX_MASK, mark);
+    tracked_ticket *ticket = weir__tracked_ticket_at(tracker, handle);
+    ticket->generation = (uint8_t)(ticket->generation % 255 + 1);
+    ticket->chunks = 0;
+    ticket->next = tracker->free;
+    tracker->free = handle_of(handle & INDEX_MASK, ticket);
 }
 
 /* ---- finishing ------------------------------------------------------------------------------------------------ */
 
 static void root_done_locked(weir_tracker *tracker, uint32_t handle)
 {
-    tracked_mark *root = weir__tracked_mark_at(tracker, handle);
+    tracked_ticket *root = weir__tracked_ticket_at(tracker, handle);
     for (uint32_t chunk = root->chunks, next; chunk; chunk = next) {
-        next = weir__tracked_mark_at(tracker, chunk)->next;
-        mark_free_locked(tracker, chunk);
+        next = weir__tracked_ticket_at(tracker, chunk)->next;
+        ticket_free_locked(tracker, chunk);
         tracker->num_recorded--;
     }
     done_set *set = weir__tracked_find_set(&tracker->sources[root->source], root->epoch);
     weir__done_set_add(set, root->seq);
-    mark_free_locked(tracker, handle);
+    ticket_free_locked(tracker, handle);
 }
 
 static void finish_locked(weir_tracker *tracker, uint32_t handle)
 {
     while (handle) {
-        tracked_mark *mark = weir__tracked_mark_at(tracker, handle);
-        if (--mark->refs)
+        tracked_ticket *ticket = weir__tracked_ticket_at(tracker, handle);
+        if (--ticket->refs)
             return;
-        if (!mark->parent) {
+        if (!ticket->parent) {
             root_done_locked(tracker, handle);
             return;
         }
-        uint32_t parent = mark->parent;
-        if (mark->path) {
-            tracked_mark *root = weir__tracked_mark_at(tracker, mark->root);
-            mark->next = root->chunks;
+        uint32_t parent = ticket->parent;
+        if (ticket->path) {
+            tracked_ticket *root = weir__tracked_ticket_at(tracker, ticket->root);
+            ticket->next = root->chunks;
             root->chunks = handle;
             tracker->num_recorded++;
         } else {
-            mark_free_locked(tracker, handle);
+            ticket_free_locked(tracker, handle);
         }
         handle = parent;
     }
@@ -129,7 +129,7 @@ static void finish_locked(weir_tracker *tracker, uint32_t handle)
 static void finish_list_locked(weir_tracker *tracker, uint32_t list)
 {
     while (list) {
-        uint32_t next = weir__tracked_mark_at(tracker, list)->next;
+        uint32_t next = weir__tracked_ticket_at(tracker, list)->next;
         finish_locked(tracker, list);
         list = next;
     }
@@ -153,8 +153,8 @@ static weir_batch *batch_in(const weir_item *item)
 static void finish_item_locked(weir_tracker *tracker, weir_item *item)
 {
     weir_batch *batch = batch_in(item);
-    finish_list_locked(tracker, check_handle(tracker, item->marks));
-    item->marks = 0;
+    finish_list_locked(tracker, check_handle(tracker, item->tickets));
+    item->tickets = 0;
     for (size_t i = 0; batch && i < batch->num_items; i++)
         finish_item_locked(tracker, &batch->items[i]);
 }
@@ -193,27 +193,27 @@ int weir_item_done(weir_pipeline *pipeline, weir_item *item)
 
 /* ---- moving ----------------------------------------------------------------------------------------------------- */
 
-static void marks_released(weir_item *item)
+static void tickets_released(weir_item *item)
 {
     weir_task *slot = step_slot;
     weir_tracker *tracker = slot ? slot->node->pipeline->tracker : NULL;
     if (!tracker)
         return; /* the consumer's item, or one that was dropped */
-    if (item->marks == slot->in_marks)
-        slot->in_marks_back = true;
+    if (item->tickets == slot->in_tickets)
+        slot->in_tickets_back = true;
     else
-        slot->released_marks = join_lists(tracker, check_handle(tracker, item->marks), slot->released_marks);
+        slot->released_tickets = join_lists(tracker, check_handle(tracker, item->tickets), slot->released_tickets);
 }
 
-static void marks_move(weir_item *to, weir_item *from, bool is_kept)
+static void tickets_move(weir_item *to, weir_item *from, bool is_kept)
 {
     if (step_slot && from == &step_slot->core.in && !(is_kept && step_slot->node->op->flush))
         return;
-    to->marks = from->marks;
-    from->marks = 0;
+    to->tickets = from->tickets;
+    from->tickets = 0;
 }
 
-static const weir_item_watcher watcher = { .marks_released = marks_released, .marks_move = marks_move };
+static const weir_item_watcher watcher = { .tickets_released = tickets_released, .tickets_move = tickets_move };
 
 /* ---- sources ---------------------------------------------------------------------------------------------------- */
 
@@ -226,11 +226,11 @@ static int remember_chunks(weir_tracker *tracker, tracked_source *source, uint32
             i++;
             continue;
         }
-        if (lock_with_free_marks(tracker) != WEIR_OK)
+        if (lock_with_free_tickets(tracker) != WEIR_OK)
             return WEIR_ENOMEM;
-        tracked_mark *from = weir__tracked_mark_at(tracker, root);
-        tracked_mark values = { .parent = root, .root = root, .path = chunk->path, .next = from->chunks };
-        from->chunks = mark_new_locked(tracker, values);
+        tracked_ticket *from = weir__tracked_ticket_at(tracker, root);
+        tracked_ticket values = { .parent = root, .root = root, .path = chunk->path, .next = from->chunks };
+        from->chunks = ticket_new_locked(tracker, values);
         tracker->num_recorded++;
         *chunk = source->chunks[--source->num_chunks];
         uv_mutex_unlock(&tracker->lock);
@@ -241,11 +241,11 @@ static int remember_chunks(weir_tracker *tracker, tracked_source *source, uint32
 static int made_item(weir_tracker *tracker, weir_task *slot)
 {
     tracked_source *source = &tracker->sources[slot->node->core.source_index];
-    tracked_mark root = { .refs = 1,
-                          .source = slot->node->core.source_index,
-                          .epoch = slot->core.in.epoch,
-                          .seq = slot->core.in.seq,
-                          .path = UINT64_MAX };
+    tracked_ticket root = { .refs = 1,
+                            .source = slot->node->core.source_index,
+                            .epoch = slot->core.in.epoch,
+                            .seq = slot->core.in.seq,
+                            .path = UINT64_MAX };
     uv_mutex_lock(&tracker->lock);
     done_set *set = weir__tracked_find_set(source, root.epoch);
     bool was_done = set && weir__done_set_has(set, root.seq);
@@ -255,15 +255,15 @@ static int made_item(weir_tracker *tracker, weir_task *slot)
         if (status == WEIR_OK)
             status = weir__tracked_make_room(tracker, set, root.seq);
         if (status == WEIR_OK)
-            status = lock_with_free_marks(tracker);
+            status = lock_with_free_tickets(tracker);
         if (status != WEIR_OK)
             return status;
     }
-    slot->core.out.marks = was_done ? 0 : mark_new_locked(tracker, root);
+    slot->core.out.tickets = was_done ? 0 : ticket_new_locked(tracker, root);
     uv_mutex_unlock(&tracker->lock);
     slot->core.in.seq += was_done;
     return was_done             ? WEIR_SKIP
-           : source->num_chunks ? remember_chunks(tracker, source, slot->core.out.marks, root.epoch, root.seq)
+           : source->num_chunks ? remember_chunks(tracker, source, slot->core.out.tickets, root.epoch, root.seq)
                                 : WEIR_OK;
 }
 
@@ -310,8 +310,8 @@ void weir__tracker_step_begins(weir_task *slot)
         if (slot->node->op->resume && !slot->core.finishing)
             seek_path(slot->node->pipeline->tracker, slot);
     } else if (slot->core.starts_task) {
-        slot->in_marks = slot->core.in.marks;
-        slot->in_marks_back = false;
+        slot->in_tickets = slot->core.in.tickets;
+        slot->in_tickets_back = false;
     }
 }
 
@@ -326,25 +326,25 @@ static uint64_t path_of(const weir_task *slot, uint64_t parent)
 
 static bool is_recorded_locked(const weir_tracker *tracker, uint32_t root, uint64_t path)
 {
-    uint32_t chunk = weir__tracked_mark_at(tracker, root)->chunks;
-    while (chunk && weir__tracked_mark_at(tracker, chunk)->path != path)
-        chunk = weir__tracked_mark_at(tracker, chunk)->next;
+    uint32_t chunk = weir__tracked_ticket_at(tracker, root)->chunks;
+    while (chunk && weir__tracked_ticket_at(tracker, chunk)->path != path)
+        chunk = weir__tracked_ticket_at(tracker, chunk)->next;
     return chunk != 0;
 }
 
-/* Adds a chunk of this mark to the list. */
+/* Adds a chunk of this ticket to the list. */
 static int add_chunk(weir_tracker *tracker, uint32_t parent, uint64_t path, uint32_t *list)
 {
-    int status = lock_with_free_marks(tracker);
+    int status = lock_with_free_tickets(tracker);
     if (status != WEIR_OK)
         return status;
-    tracked_mark *of = weir__tracked_mark_at(tracker, parent);
+    tracked_ticket *of = weir__tracked_ticket_at(tracker, parent);
     if (path && is_recorded_locked(tracker, of->root, path)) {
         status = WEIR_SKIP;
     } else {
         of->refs++;
-        *list = mark_new_locked(
-            tracker, (tracked_mark){ .refs = 1, .parent = parent, .root = of->root, .path = path, .next = *list });
+        *list = ticket_new_locked(
+            tracker, (tracked_ticket){ .refs = 1, .parent = parent, .root = of->root, .path = path, .next = *list });
     }
     uv_mutex_unlock(&tracker->lock);
     return status;
@@ -354,7 +354,7 @@ static int add_blind_chunks(weir_tracker *tracker, uint32_t parents, uint32_t *l
 {
     int status = WEIR_OK;
     for (uint32_t parent = parents; parent && status == WEIR_OK;
-         parent = weir__tracked_mark_at(tracker, parent)->next)
+         parent = weir__tracked_ticket_at(tracker, parent)->next)
         status = add_chunk(tracker, parent, 0, list);
     return status;
 }
@@ -363,57 +363,57 @@ static int add_blind_chunks(weir_tracker *tracker, uint32_t parents, uint32_t *l
 static int make_chunk(weir_tracker *tracker, weir_task *slot)
 {
     weir_batch *batch = batch_in(&slot->core.in);
-    int status = add_blind_chunks(tracker, slot->carried_marks, &slot->core.out.marks);
+    int status = add_blind_chunks(tracker, slot->carried_tickets, &slot->core.out.tickets);
     for (size_t i = 0; batch && i < batch->num_items && status == WEIR_OK; i++)
-        status = add_blind_chunks(tracker, check_handle(tracker, batch->items[i].marks), &slot->core.out.marks);
-    if (!slot->in_marks || status != WEIR_OK)
+        status = add_blind_chunks(tracker, check_handle(tracker, batch->items[i].tickets), &slot->core.out.tickets);
+    if (!slot->in_tickets || status != WEIR_OK)
         return status;
-    const tracked_mark *in = weir__tracked_mark_at(tracker, slot->in_marks);
-    bool is_alone = !slot->core.out.marks && !in->next && in->path;
-    return is_alone ? add_chunk(tracker, slot->in_marks, path_of(slot, in->path), &slot->core.out.marks)
-                    : add_blind_chunks(tracker, slot->in_marks, &slot->core.out.marks);
+    const tracked_ticket *in = weir__tracked_ticket_at(tracker, slot->in_tickets);
+    bool is_alone = !slot->core.out.tickets && !in->next && in->path;
+    return is_alone ? add_chunk(tracker, slot->in_tickets, path_of(slot, in->path), &slot->core.out.tickets)
+                    : add_blind_chunks(tracker, slot->in_tickets, &slot->core.out.tickets);
 }
 
 /* What the result got by weir_item_move(). */
-static uint32_t moved_marks(weir_tracker *tracker, weir_task *slot)
+static uint32_t moved_tickets(weir_tracker *tracker, weir_task *slot)
 {
-    uint32_t moved = check_handle(tracker, slot->core.out.marks);
-    slot->core.out.marks = 0;
-    if (moved != slot->in_marks)
+    uint32_t moved = check_handle(tracker, slot->core.out.tickets);
+    slot->core.out.tickets = 0;
+    if (moved != slot->in_tickets)
         return moved;
-    slot->in_marks_back = true;
+    slot->in_tickets_back = true;
     return 0;
 }
 
 /* What the task still has when it ends. An operation without flush cannot keep its input. */
-static uint32_t own_marks(weir_tracker *tracker, weir_task *slot)
+static uint32_t own_tickets(weir_tracker *tracker, weir_task *slot)
 {
-    bool has_in = slot->in_marks_back || !slot->node->op->flush;
-    uint32_t own = join_lists(tracker, slot->released_marks, slot->carried_marks);
-    own = has_in ? join_lists(tracker, slot->in_marks, own) : own;
-    slot->in_marks = slot->released_marks = slot->carried_marks = 0;
+    bool has_in = slot->in_tickets_back || !slot->node->op->flush;
+    uint32_t own = join_lists(tracker, slot->released_tickets, slot->carried_tickets);
+    own = has_in ? join_lists(tracker, slot->in_tickets, own) : own;
+    slot->in_tickets = slot->released_tickets = slot->carried_tickets = 0;
     return own;
 }
 
 static int made_one_of_several(weir_tracker *tracker, weir_task *slot)
 {
-    uint32_t moved = moved_marks(tracker, slot);
-    uint32_t released = slot->released_marks;
-    slot->released_marks = 0;
+    uint32_t moved = moved_tickets(tracker, slot);
+    uint32_t released = slot->released_tickets;
+    slot->released_tickets = 0;
     if (slot->node->op->flush) {
         moved = join_lists(tracker, moved, released);
     } else {
-        slot->carried_marks = join_lists(tracker, released, slot->carried_marks); /* until the last result */
+        slot->carried_tickets = join_lists(tracker, released, slot->carried_tickets); /* until the last result */
     }
-    slot->core.out.marks = moved;
+    slot->core.out.tickets = moved;
     return moved ? WEIR_OK : make_chunk(tracker, slot);
 }
 
 static int made_last(weir_tracker *tracker, weir_task *slot)
 {
-    slot->core.out.marks = moved_marks(tracker, slot);
-    slot->out_is_chunk = slot->core.num_chunks && slot->in_marks && !slot->core.out.marks && !slot->released_marks &&
-                         !slot->carried_marks && !slot->node->op->flush;
+    slot->core.out.tickets = moved_tickets(tracker, slot);
+    slot->out_is_chunk = slot->core.num_chunks && slot->in_tickets && !slot->core.out.tickets &&
+                         !slot->released_tickets && !slot->carried_tickets && !slot->node->op->flush;
     return slot->out_is_chunk ? make_chunk(tracker, slot) : WEIR_OK;
 }
 
@@ -441,12 +441,12 @@ static bool was_dropped(const weir_tracker *tracker, const weir_task *slot, int 
             (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed)));
 }
 
-/* The task runs again with another input, which has the marks of the one that failed. */
+/* The task runs again with another input, which has the tickets of the one that failed. */
 static void input_replaced(const weir_tracker *tracker, weir_task *slot)
 {
-    slot->carried_marks = join_lists(tracker, slot->released_marks, slot->carried_marks);
-    slot->released_marks = 0;
-    slot->core.in.marks = slot->in_marks_back || !slot->node->op->flush ? slot->in_marks : 0;
+    slot->carried_tickets = join_lists(tracker, slot->released_tickets, slot->carried_tickets);
+    slot->released_tickets = 0;
+    slot->core.in.tickets = slot->in_tickets_back || !slot->node->op->flush ? slot->in_tickets : 0;
 }
 
 static void task_step_ends(weir_tracker *tracker, weir_task *slot, int status)
@@ -457,11 +457,11 @@ static void task_step_ends(weir_tracker *tracker, weir_task *slot, int status)
         input_replaced(tracker, slot);
         return;
     }
-    uint32_t own = own_marks(tracker, slot);
+    uint32_t own = own_tickets(tracker, slot);
     if (status == WEIR_KEPT)
-        slot->carried_marks = own;
+        slot->carried_tickets = own;
     else if (status == WEIR_OK && !slot->out_is_chunk)
-        slot->core.out.marks = join_lists(tracker, slot->core.out.marks, own);
+        slot->core.out.tickets = join_lists(tracker, slot->core.out.tickets, own);
     else if (!was_dropped(tracker, slot, status))
         finish_list(tracker, own); /* the input of chunks waits for them */
 }

@@ -1,33 +1,33 @@
 /*
  * Which items of the sources are done, for checkpoints. Exists only in pipelines built with checkpoints; otherwise
- * pipeline->tracker is NULL, weir_item.marks is 0 everywhere, and a step costs one comparison.
+ * pipeline->tracker is NULL, weir_item.tickets is 0 everywhere, and a step costs one comparison.
  *
- * A mark stands for something that must be finished: one source item (a root), or one of several results that a task
- * made from its input (a chunk, whose parent is the input's mark). An item carries a list of marks: one, or many after
+ * A ticket stands for something that must be finished: one source item (a root), or one of several results that a task
+ * made from its input (a chunk, whose parent is the input's ticket). An item carries a list of tickets: one, or many after
  * a stage that combines items. Marks move with the items:
  *
  *     a source's result        gets a new root
- *     WEIR_OK                  the result gets the input's marks, and those of items that the task released
- *     WEIR_MORE, then WEIR_OK  each result gets a new chunk; its parent is the input's mark
- *     WEIR_KEPT                marks stay with the kept item (weir_item_keep()); without a kept item they stay with the
+ *     WEIR_OK                  the result gets the input's tickets, and those of items that the task released
+ *     WEIR_MORE, then WEIR_OK  each result gets a new chunk; its parent is the input's ticket
+ *     WEIR_KEPT                tickets stay with the kept item (weir_item_keep()); without a kept item they stay with the
  *                              slot, which gives them to its next result
- *     failed and replaced      the other input gets the marks of the one that failed
- *     weir_item_move()         marks of an item in a batch, or of a kept item, move with it. The input's own marks stay
+ *     failed and replaced      the other input gets the tickets of the one that failed
+ *     weir_item_move()         tickets of an item in a batch, or of a kept item, move with it. The input's own tickets stay
  *                              with the task, even if its data is moved
  *     skipped, failed, delivered or acknowledged: finished
  *     dropped by a stop or by the pipeline's failure, failed with retry_failed, or with its place lost: never finished
  *
- * A mark is done when it and all its chunks are finished. When a root is done, its item is set in the done_set of its
+ * A ticket is done when it and all its chunks are finished. When a root is done, its item is set in the done_set of its
  * source and epoch; when a chunk is done, it is kept with its root until that is done, and is part of checkpoints.
  *
- * Chunks are identified across runs by a path: a hash of the stages and numbers that made them. Chunks of marks that
+ * Chunks are identified across runs by a path: a hash of the stages and numbers that made them. Chunks of tickets that
  * share an item (a batch) have path 0, because the next run makes other batches; they are not recorded.
  *
  * Invariants when the lock is free:
- *   1. Each mark that is not free is in one of three states. It is in exactly one list (of an item in the pipeline,
+ *   1. Each ticket that is not free is in one of three states. It is in exactly one list (of an item in the pipeline,
  *      of a slot, or of its root's done chunks). Or it has been given up by a drop. Or it is a parent that waits for
  *      its chunks.
- *   2. mark->refs = 1 if it is not finished, plus the number of its chunks that are not done; 0 only for recorded chunks.
+ *   2. ticket->refs = 1 if it is not finished, plus the number of its chunks that are not done; 0 only for recorded chunks.
  *   3. That of each done_set.
  *
  * Lists are changed without the lock, by the thread that owns the item or slot. The tracker's lock is never held

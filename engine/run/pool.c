@@ -127,7 +127,7 @@ static void step_starts_locked(weir_pool_thread *pool_thread, weir_task *slot)
     slot->is_long_step = slot->node->core.typical_ns >= WEIR_LONG_STEP_NS;
     pool_thread->running = slot;
     slot->thread = pool_thread;
-    atomic_store_explicit(&pool_thread->told_began_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool_thread->reported_began_ns, 0, memory_order_relaxed);
     pool_thread->busy_since_ns = pool_thread->pool->pipeline->core.now_ns;
     if (is_surplus_locked(pool_thread)) /* at the end, all threads help */
         count_leaving_locked(pool_thread->pool);
@@ -185,7 +185,7 @@ static void begin_step(weir_pool_thread *pool_thread, weir_task *slot)
     else if (pool_thread->pool->pipeline->core.measures)
         now_ns = step_clock_ns(&pool_thread->clock);
     now_ns = now_ns > slot->core.entered_ns ? now_ns : slot->core.entered_ns;
-    int64_t marked_ns = -atomic_exchange_explicit(&pool_thread->told_began_ns, now_ns, memory_order_relaxed);
+    int64_t marked_ns = -atomic_exchange_explicit(&pool_thread->reported_began_ns, now_ns, memory_order_relaxed);
     pool_thread->began_ns = slot->core.begin_ns = now_ns > marked_ns ? now_ns : marked_ns;
 }
 

@@ -9,7 +9,7 @@
 void weir__parts_continue(weir_task *slot)
 {
     for (uint32_t i = 0; i < slot->num_parts; i++)
-        slot->told.before[i] = slot->told.parts[i].number;
+        slot->reported.before[i] = slot->reported.parts[i].number;
 }
 
 static bool is_named(const weir_part_info *info)
@@ -17,10 +17,10 @@ static bool is_named(const weir_part_info *info)
     return info->name && *info->name && strnlen(info->name, WEIR_PART_NAME_BYTES) < WEIR_PART_NAME_BYTES;
 }
 
-/* The index of this part; num_parts = it was not reported yet. */
+/* The index of this part; num_parts = it was not told yet. */
 static uint32_t find_part(const weir_task *slot, const weir_part_info *info)
 {
-    const weir_item_part *parts = slot->told.parts;
+    const weir_item_part *parts = slot->reported.parts;
     uint32_t i = 0;
     while (i < slot->num_parts && parts[i].info != info)
         i++;
@@ -37,11 +37,11 @@ static int place_of(weir_task *slot, const weir_part_info *info, uint32_t *place
         return WEIR_EINVAL;
     *place = find_part(slot, info);
     if (*place < slot->num_parts)
-        return slot->told.parts[*place].info->kind == info->kind ? WEIR_OK : WEIR_EINVAL;
+        return slot->reported.parts[*place].info->kind == info->kind ? WEIR_OK : WEIR_EINVAL;
     if (*place == WEIR_MAX_ITEM_PARTS)
         return WEIR_ELIMIT;
-    slot->told.parts[*place] = (weir_item_part){ .info = info };
-    slot->told.before[*place] = 0;
+    slot->reported.parts[*place] = (weir_item_part){ .info = info };
+    slot->reported.before[*place] = 0;
     slot->num_parts++;
     return WEIR_OK;
 }
@@ -55,7 +55,7 @@ int weir_task_set_part(weir_task *task, const weir_part_info *part, int64_t numb
         return WEIR_EINVAL;
     int status = place_of(task, part, &place);
     if (status == WEIR_OK)
-        task->told.parts[place].number = number;
+        task->reported.parts[place].number = number;
     return status;
 }
 
@@ -81,7 +81,7 @@ int weir_task_set_text(weir_task *task, const weir_part_info *part, const char *
         return status;
     copy_start(shown, sizeof shown, text);
     weir__text_redact(shown);
-    copy_start(task->told.texts[place], WEIR_PART_TEXT_BYTES, shown);
-    task->told.parts[place].text = task->told.texts[place];
+    copy_start(task->reported.texts[place], WEIR_PART_TEXT_BYTES, shown);
+    task->reported.parts[place].text = task->reported.texts[place];
     return WEIR_OK;
 }

@@ -58,7 +58,7 @@ static int end_hooks(weir_task *slot, int status)
     weir_task_end end = {
         .start_ns = slot->task_start_ns,
         .run_ns = slot->node->pipeline->core.measures ? slot->core.run_ns + slot->core.step_run_ns : 0,
-        .parts = slot->told.parts,
+        .parts = slot->reported.parts,
         .num_parts = slot->num_parts,
     };
     while (slot->hooks_begun > 0) {
@@ -304,8 +304,8 @@ static weir__place find_place(weir_task *slot)
         return WEIR__PLACE_EMPTY;
     if (slot->core.flushing || !takes_from_sources(&slot->node->core))
         return place_lost(slot,
-                          "the source promises a number of results, and only what fails in the first stage can be "
-                          "replaced: do there what may fail, or let the source leave out what fails");
+                          "the source promises a number of results, and only failures in the first stage can be "
+                          "replaced: move the work that may fail there, or let the source leave out failed items");
     return fill_place(slot, source);
 }
 

@@ -217,7 +217,8 @@ void weir__span_trace(span_thread *thread, const weir_span_name *name, weir_trac
 {
     record.item = (uintptr_t)name->text;
     record.node = (uint16_t)name->category_bytes;
-    thread->told_ns = record.time_ns = record.time_ns > thread->told_ns ? record.time_ns : thread->told_ns;
+    thread->reported_ns = record.time_ns =
+        record.time_ns > thread->reported_ns ? record.time_ns : thread->reported_ns;
     if (record.kind != WEIR_TRACE_COUNTER && (record.detail != SPAN_IS_FRAME || record.kind == WEIR_TRACE_MARKER))
         record.number = (uint32_t)thread->tid;
     weir__user_trace_add(thread->pipeline, &record);

@@ -241,7 +241,7 @@ int weir__span_store_open(weir_pipeline *pipeline)
     if (!store)
         return WEIR_ENOMEM;
     store->pipeline = pipeline;
-    store->refused_told = weir__span_names_refused();
+    store->refused_reported = weir__span_names_refused();
     weir__spans_lock();
     collect_all();
     if (!stores)
@@ -340,8 +340,8 @@ uint64_t weir__span_store_take(const weir_pipeline *pipeline, weir__span_taker *
             if (names[id]->counter && store == stores && weir__counter_take(names[id], true, true, &counter))
                 take(self, names[id], 0, &counter);
         }
-        refused = weir__span_names_refused() - store->refused_told;
-        store->refused_told += refused;
+        refused = weir__span_names_refused() - store->refused_reported;
+        store->refused_reported += refused;
     }
     weir__spans_unlock();
     return refused;

@@ -71,7 +71,7 @@ typedef struct span_thread {
     struct span_thread *next, **link;
 
     /* this thread only */
-    int64_t told_ns; /* the time of its latest record in a trace */
+    int64_t reported_ns; /* the time of its latest record in a trace */
     uint32_t prefix_levels;
     char prefixes[SPAN_PREFIX_LEVELS * SPAN_PREFIX_BYTES];
     struct {
@@ -95,7 +95,7 @@ typedef struct weir_span_store {
     weir_pipeline *pipeline;
     struct weir_span_store *next; /* younger */
     span_sum *sums[WEIR_SPAN_MAX_NAMES];
-    uint64_t refused_told;
+    uint64_t refused_reported;
 } weir_span_store;
 
 /* span.c */

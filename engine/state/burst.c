@@ -28,7 +28,7 @@ void weir__burst_plan_locked(weir_pool_thread *pool_thread, const weir_task *slo
     burst->plan = weir__slot_plan_ahead(&slot->core, MAX_BURST - 1);
     if (!burst->plan.num_steps)
         return;
-    burst->num_passed = burst->num_told = 0;
+    burst->num_passed = burst->num_reported = 0;
     atomic_store_explicit(&burst->progress, 0, memory_order_relaxed);
     burst->next = pipeline->bursts;
     pipeline->bursts = pool_thread;
@@ -76,7 +76,7 @@ void weir__ahead_plan_locked(weir_pipeline *pipeline, const void *taker)
     ahead->num_planned = weir__graph_plan_takes(&pipeline->core, MAX_AHEAD);
     for (uint32_t i = 0; i < ahead->num_planned; i++)
         ahead->items[i] = *weir__queue_item_at(sink, sink->head + i);
-    ahead->num_told = 0;
+    ahead->num_reported = 0;
     ahead->is_open = ahead->num_planned > 0;
     atomic_store_explicit(&ahead->progress, 0, memory_order_release);
 }
@@ -111,11 +111,12 @@ static void tell_steps_locked(weir_pipeline *pipeline, bool ends, int64_t until_
 {
     for (weir_pool_thread *pool_thread = pipeline->bursts; pool_thread; pool_thread = pool_thread->burst.next) {
         weir__burst *burst = &pool_thread->burst;
-        uint32_t num_passed = read_progress(&burst->progress, ends), first = burst->num_told, num_told = first;
-        while (num_told < num_passed && burst->steps[num_told].end_ns <= until_ns)
-            num_told++;
-        burst->num_told = num_told;
-        weir__steps_passed(&pool_thread->running->core, &burst->steps[first], num_told - first);
+        uint32_t num_passed = read_progress(&burst->progress, ends), first = burst->num_reported,
+                 num_reported = first;
+        while (num_reported < num_passed && burst->steps[num_reported].end_ns <= until_ns)
+            num_reported++;
+        burst->num_reported = num_reported;
+        weir__steps_passed(&pool_thread->running->core, &burst->steps[first], num_reported - first);
     }
 }
 
@@ -124,8 +125,8 @@ static void tell_taken_locked(weir_pipeline *pipeline, bool ends, bool ends_burs
 {
     weir__ahead *ahead = &pipeline->consumer.ahead;
     unsigned num_taken = ahead->is_open ? read_progress(&ahead->progress, ends) : 0;
-    while (ahead->num_told < num_taken) {
-        int64_t taken_ns = ahead->taken_ns[ahead->num_told++];
+    while (ahead->num_reported < num_taken) {
+        int64_t taken_ns = ahead->taken_ns[ahead->num_reported++];
         tell_steps_locked(pipeline, ends_bursts, taken_ns);
         weir__item_taken(&pipeline->core, taken_ns);
     }

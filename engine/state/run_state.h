@@ -70,7 +70,7 @@ struct weir_task {
     struct weir_label *label; /* of the input, from its first step to its end; NULL = none */
     int64_t warn_after_ns;    /* run time after which the task is next reported as stalled */
     int64_t suspended_ns;     /* part of the run time in which the process was suspended: it counts for no limit */
-    uint64_t told_work;       /* of num_work: what is in laps */
+    uint64_t reported_work;   /* of num_work: what is in laps */
     int pending_status;       /* what weir_task_complete() was called with */
     weir_item pending_out;
 
@@ -89,18 +89,18 @@ struct weir_task {
     int64_t task_start_ns;    /* when the task's operation first ran */
     uint32_t hooks_begun;
     uint64_t number_after; /* weir_task_set_number(): above the number of the result; 0 = not called */
-    uint32_t num_parts;    /* in `told` */
+    uint32_t num_parts;    /* in `reported` */
     weir_error error;      /* why the task fails; status 0 = not set */
-    weir__task_parts told;
+    weir__task_parts reported;
     void *cause; /* weir_task_set_cause(); NULL = none. See kept_failures.h */
     void (*release_cause)(void *cause);
 
     /* the same, with checkpoints only; see tracker.h */
-    uint32_t in_marks;       /* of the input */
-    uint32_t released_marks; /* of items that the operation has released in this task */
-    uint32_t carried_marks;  /* for the next result */
-    bool in_marks_back;      /* the input was released, and not kept for a later result */
-    bool out_is_chunk;       /* the last result has a mark of its own */
+    uint32_t in_tickets;       /* of the input */
+    uint32_t released_tickets; /* of items that the operation has released in this task */
+    uint32_t carried_tickets;  /* for the next result */
+    bool in_tickets_back;      /* the input was released, and not kept for a later result */
+    bool out_is_chunk;         /* the last result has a ticket of its own */
 };
 
 /* Tasks of a source or stage, for weir_span_dump(). */
@@ -187,7 +187,7 @@ typedef struct weir__burst {
     atomic_uint progress; /* num_passed, added to by the thread; a bit says that the burst was ended, with lock */
 
     /* guarded by lock */
-    uint32_t num_told;      /* of the steps */
+    uint32_t num_reported;  /* of the steps */
     weir_pool_thread *next; /* in pipeline->bursts */
 } weir__burst;
 
@@ -206,8 +206,8 @@ typedef struct weir__ahead {
     atomic_uint progress;
 
     /* guarded by lock */
-    bool is_open;      /* planned and not ended */
-    uint32_t num_told; /* of those taken */
+    bool is_open;          /* planned and not ended */
+    uint32_t num_reported; /* of those taken */
 } weir__ahead;
 
 /* One thread of a pool. */
@@ -237,7 +237,7 @@ struct weir_pool_thread {
     /* began_ns as other threads see it. 0 or less: the step has not begun, and will not begin before the time
        -told_began_ns. The thread stores the time when its step begins; other threads store such a bound, with the
        lock held. */
-    _Atomic int64_t told_began_ns;
+    _Atomic int64_t reported_began_ns;
 
     weir__burst burst;
 

@@ -124,8 +124,8 @@ static void record_parts(const weir_task *slot)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
     for (uint32_t i = 0; i < slot->num_parts; i++) {
-        const weir_item_part *part = &slot->told.parts[i];
-        int64_t part_ns = part->number - slot->told.before[i];
+        const weir_item_part *part = &slot->reported.parts[i];
+        int64_t part_ns = part->number - slot->reported.before[i];
         if (part->info->kind == WEIR_PART_TIME && part_ns > 0)
             trace_add_locked(pipeline, &(weir_trace_record){
                                            .time_ns = pipeline->core.now_ns,
@@ -309,7 +309,7 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
 
 static void deliver_batch(weir_pipeline *pipeline, const weir_trace_batch *batch)
 {
-    pipeline->trace->told_ns = weir_clock_ns();
+    pipeline->trace->reported_ns = weir_clock_ns();
     for (size_t i = 0; i < pipeline->num_observers; i++)
         if (pipeline->observers[i].trace)
             pipeline->observers[i].trace(pipeline->observers[i].self, batch);
@@ -338,14 +338,14 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
 /* The first records (states, labels, levels) must fit. */
 static uint64_t least_records(const weir_pipeline *pipeline)
 {
-    uint64_t num_told = 1;
+    uint64_t num_reported = 1;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
-        num_told += 3 * ((uint64_t)node->core.num_made + 1);
+        num_reported += 3 * ((uint64_t)node->core.num_made + 1);
         for (uint32_t j = 0; j < node->core.num_outs; j++)
-            num_told += node->core.outs[j].num_entries + 1;
+            num_reported += node->core.outs[j].num_entries + 1;
     }
-    return 2 * num_told;
+    return 2 * num_reported;
 }
 
 /* Slots may have been added since the ring was made. Only this thread reads it. False = out of memory. */
@@ -404,7 +404,7 @@ void weir__trace_deliver(weir_pipeline *pipeline)
         deliver_ring(pipeline, &rings->users, atomic_load_explicit(&rings->users.tail, memory_order_acquire));
         deliver_ring(pipeline, &rings->engine, tail);
     } while (begin_again(pipeline));
-    if (weir__trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
+    if (weir__trace_is_on(pipeline) && weir_clock_ns() - rings->reported_ns >= WEIR_SECOND)
         deliver_batch(pipeline, &(weir_trace_batch){ rings->batch, 0,
                                                      0 }); /* so that files are written although nothing happens */
 }

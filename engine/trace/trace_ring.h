@@ -34,7 +34,7 @@ typedef struct weir_trace_rings {
     weir_trace_ring engine;     /* written with pipeline->lock */
     weir_trace_ring users;      /* written with the lock of user_trace.c */
     int64_t on_ns;              /* guarded by pipeline->lock: when recording last began */
-    int64_t told_ns;            /* observer thread: when a batch was last passed */
+    int64_t reported_ns;        /* observer thread: when a batch was last passed */
     uint64_t num_lost;          /* observer thread: records, in all */
     int64_t patience_ns;        /* observer thread: time until it must read the ring again */
     weir_trace_record *batch;   /* observer thread: the records for the observers */

@@ -36,7 +36,7 @@ typedef struct weir_item {
                                          of an item, see weir_task_set_number() */
     uint64_t epoch;        /* of its source, from 0; set by the engine */
     uint32_t source;       /* number of its source in the order of building, from 0; set by the engine */
-    uint32_t marks;        /* internal, for checkpoints: do not change; 0 in new items */
+    uint32_t tickets;      /* internal, for checkpoints: do not change; 0 in new items */
     uint64_t order_number; /* internal: its position in the order that a join restores */
     struct weir_label *label_owner; /* internal: do not change */
     int64_t made_ns; /* internal: when its source had made it; the oldest of those that it is made of */

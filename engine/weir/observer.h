@@ -202,7 +202,7 @@ typedef struct weir_observer {
      * function returns, with no lock held. The position has moved already: first the end of what was, then the begin of
      * what is. What is still open ends in weir_pipeline_free(). It may call every function of the pipeline except
      * weir_pipeline_free(); several threads that mark call it at the same time. Phases that are set automatically are
-     * not told.
+     * not reported.
      */
     void (*mark)(void *self, const weir_mark *mark);
     void (*reserved[3])(void); /* NULL */

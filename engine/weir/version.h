@@ -16,11 +16,11 @@ extern "C" {
 #endif
 
 #define WEIR_VERSION_MAJOR 0
-#define WEIR_VERSION_MINOR 2
+#define WEIR_VERSION_MINOR 3
 #define WEIR_VERSION_PATCH 0
-#define WEIR_VERSION       "0.2.0"
+#define WEIR_VERSION       "0.3.0"
 
-/* The library's version, "0.2.0". Static text. */
+/* The library's version, "0.3.0". Static text. */
 WEIR_API const char *weir_version(void);
 
 #ifdef __cplusplus

@@ -73,7 +73,7 @@ static PyObject *wrap_object(weir_item *item)
 static weir_item take_data(weir_item *item)
 {
     weir_item own = *item;
-    own.marks = 0;
+    own.tickets = 0;
     own.label = NULL;
     own.label_owner = NULL;
     weir_item_copy_label(&own, item);
@@ -160,7 +160,7 @@ PyObject *weirpy_item_peek(const weir_item *item)
         return PyUnicode_DecodeFSDefault(item->data);
     if (is_type(item, WEIR_TYPE_BATCH))
         return peek_list(item->data);
-    return PyErr_Format(PyExc_TypeError, "a router gets what functions return, not %s: put a function before it",
+    return PyErr_Format(PyExc_TypeError, "a router needs Python objects, not %s: put a function before it",
                         item->type ? item->type : "an item of no type");
 }
 

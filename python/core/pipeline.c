@@ -534,7 +534,7 @@ static PyMethodDef pipeline_methods[] = {
     { "next", in_turn_pipeline_next, METH_VARARGS,
       "next(timeout=None): the next item; None at the end of an epoch. Raises StopIteration at the end, weir.Stopped "
       "after stop(), "
-      "TimedOut after so many seconds, and weir.Error if the pipeline has failed." },
+      "TimedOut after `timeout` seconds, and weir.Error if the pipeline has failed." },
     { "stop", in_turn_pipeline_stop, METH_NOARGS,
       "Tells the pipeline to stop. Never waits; next() then raises weir.Stopped." },
     { "close", in_turn_pipeline_close, METH_VARARGS,

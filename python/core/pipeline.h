@@ -35,11 +35,11 @@ typedef struct weirpy_run {
     /* guarded by lock */
     pthread_cond_t changed; /* one of the following */
     unsigned references;
-    unsigned num_calls;  /* that use the pipeline now */
-    bool is_releasing;   /* the tasks have ended, only recordings are completed */
-    bool is_freed;       /* and the next two are set */
-    weir_reader *reader; /* of the complete recording; NULL = none. Used with reader_lock */
-    weir_error loss;     /* the first failure of a recording or trace */
+    unsigned num_calls;        /* that use the pipeline now */
+    bool is_releasing;         /* the tasks have ended, only recordings are completed */
+    bool is_freed;             /* and the next two are set */
+    weir_recording *recording; /* of the complete recording; NULL = none. Used with reader_lock */
+    weir_error loss;           /* the first failure of a recording or trace */
 
     pthread_mutex_t reader_lock; /* taken without the GIL */
 } weirpy_run;

@@ -11,15 +11,15 @@ static const char *const subject_names[WEIR_NUM_SUBJECTS] = {
 };
 
 /* Reads the recording, while the pipeline runs or after it. Without the GIL. */
-typedef int reading(weir_reader *reader, const weir_filter *filter, void *result, weir_error *error);
+typedef int reading(weir_recording *recording, const weir_filter *filter, void *result, weir_error *error);
 
 static int read_complete(weirpy_run *run, reading *read, void *result, weir_error *error)
 {
     const weir_filter filter = { .run_id = run->run_id };
     int rc = WEIR_ENOTFOUND;
     pthread_mutex_lock(&run->reader_lock);
-    if (run->reader)
-        rc = read(run->reader, &filter, result, error);
+    if (run->recording)
+        rc = read(run->recording, &filter, result, error);
     else
         weir_error_set(error, rc, 0, "nothing is recorded: build the pipeline with in_memory or record");
     pthread_mutex_unlock(&run->reader_lock);
@@ -33,15 +33,15 @@ static int read_running(weirpy_run *run, weir_pipeline *pipeline, reading *read,
 {
     const weir_filter filter = { .run_id = run->run_id };
     weir_sqlite_writer *writer = run->memory_writer ? run->memory_writer : run->file_writer;
-    weir_reader *reader = NULL;
+    weir_recording *recording = NULL;
     if (!writer)
         return weir_error_set(error, WEIR_ENOTFOUND, 0,
                               "nothing is recorded: build the pipeline with in_memory or record");
     weir_pipeline_end_lap(pipeline, lap_timeout_ns);
-    int rc = weir_reader_open_writer(writer, &reader, error);
+    int rc = weir_recording_open_writer(writer, &recording, error);
     if (rc == WEIR_OK)
-        rc = read(reader, &filter, result, error);
-    weir_reader_close(reader);
+        rc = read(recording, &filter, result, error);
+    weir_recording_close(recording);
     return rc;
 }
 
@@ -78,9 +78,9 @@ static int read_run(weirpy_pipeline *self, reading *read, void *result)
 
 /* ---- totals ----------------------------------------------------------------------------------------------------------- */
 
-static int read_totals(weir_reader *reader, const weir_filter *filter, void *totals, weir_error *error)
+static int read_totals(weir_recording *recording, const weir_filter *filter, void *totals, weir_error *error)
 {
-    return weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, totals, error);
+    return weir_totals_read(recording, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, totals, error);
 }
 
 /* None = not known, or nothing happened. */
@@ -139,10 +139,10 @@ static int write_verdict(const weir_verdict *verdict, weirpy_text *text)
     return out ? WEIR_OK : WEIR_ENOMEM;
 }
 
-static int read_verdict(weir_reader *reader, const weir_filter *filter, void *text, weir_error *error)
+static int read_verdict(weir_recording *recording, const weir_filter *filter, void *text, weir_error *error)
 {
     weir_verdict *verdict = NULL;
-    int rc = weir_verdict_explain(reader, filter, &verdict, error);
+    int rc = weir_verdict_explain(recording, filter, &verdict, error);
     if (rc == WEIR_OK)
         rc = write_verdict(verdict, text);
     weir_verdict_free(verdict);

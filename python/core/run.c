@@ -37,7 +37,7 @@ void weirpy_run_release(weirpy_run *run)
     pthread_mutex_unlock(&run->lock);
     if (!is_last)
         return;
-    weir_reader_close(run->reader);
+    weir_recording_close(run->recording);
     pthread_cond_destroy(&run->changed);
     pthread_mutex_destroy(&run->reader_lock);
     pthread_mutex_destroy(&run->lock);
@@ -70,18 +70,18 @@ static void release_kept(weirpy_run *run)
 void weirpy_run_freed(void *self)
 {
     weirpy_run *run = self;
-    weir_reader *reader = NULL;
+    weir_recording *recording = NULL;
     weir_sqlite_writer *writer = run->memory_writer ? run->memory_writer : run->file_writer;
     pthread_mutex_lock(&run->lock);
     run->is_releasing = true;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     if (writer)
-        weir_reader_open_writer(writer, &reader, NULL); /* if it fails, closing says why */
+        weir_recording_open_writer(writer, &recording, NULL); /* if it fails, closing says why */
     weir_error loss = close_recordings(run);
     release_kept(run);
     pthread_mutex_lock(&run->lock);
-    run->reader = reader;
+    run->recording = recording;
     run->loss = loss;
     run->is_freed = true;
     pthread_cond_broadcast(&run->changed);

@@ -349,7 +349,7 @@ static PyMethodDef counter_methods[] = {
     { "set", (PyCFunction)(void (*)(void))counter_set, WITH_NAMES,
       "set(0.5), or set(train=0.5, test=0.7) of a counter with several values: sets them." },
     { "add", (PyCFunction)(void (*)(void))counter_add, WITH_NAMES,
-      "add(1), or add(hits=1) of a counter with several values: changes them by so much." },
+      "add(1), or add(hits=1) of a counter with several values: adds the amounts." },
     { NULL, NULL, 0, NULL },
 };
 

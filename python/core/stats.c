@@ -231,8 +231,8 @@ static PyObject *stats_tables(PyObject *module, PyObject *unused)
 {
     PyObject *list = PyList_New(0);
     (void)module, (void)unused;
-    for (size_t i = 0; list && weir_reader_table(i); i++) {
-        PyObject *name = PyUnicode_FromString(weir_reader_table(i));
+    for (size_t i = 0; list && weir_recording_table(i); i++) {
+        PyObject *name = PyUnicode_FromString(weir_recording_table(i));
         if (!name || PyList_Append(list, name))
             Py_CLEAR(list);
         Py_XDECREF(name);

@@ -10,7 +10,7 @@
 #include "python/core/arrow.h"
 
 typedef struct weirpy_table {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_rows *rows;
     weir_error error; /* of the last failure */
 } weirpy_table;

@@ -13,7 +13,7 @@ enum { MAX_FAILURES = 10 }; /* named below a summary, as weir record does */
 typedef struct question {
     PyObject *path; /* bytes */
     weir_filter filter;
-    weir_reader *reader;
+    weir_recording *recording;
     weir_error error;
 } question;
 
@@ -28,7 +28,7 @@ static int open_question(question *of, PyObject *args)
         return WEIR_EINVAL;
     const char *path = PyBytes_AsString(of->path);
     Py_BEGIN_ALLOW_THREADS;
-    status = weir_reader_open(path, &of->reader, &of->error);
+    status = weir_recording_open(path, &of->recording, &of->error);
     Py_END_ALLOW_THREADS;
     if (status != WEIR_OK)
         weirpy_raise(&of->error);
@@ -38,7 +38,7 @@ static int open_question(question *of, PyObject *args)
 static void close_question(question *of)
 {
     Py_BEGIN_ALLOW_THREADS;
-    weir_reader_close(of->reader);
+    weir_recording_close(of->recording);
     Py_END_ALLOW_THREADS;
     Py_XDECREF(of->path);
     weirpy_drain_log();
@@ -51,15 +51,15 @@ typedef int question_writer(question *of, unsigned parts, FILE *out);
 static int write_summary(question *of, unsigned parts, FILE *out)
 {
     (void)parts;
-    int status = weir_summary_write(out, of->reader, &of->filter, NULL, weir_verdict_write_limit, &of->error);
-    return status == WEIR_OK ? weir_summary_write_failures(out, of->reader, &of->filter, MAX_FAILURES, &of->error)
+    int status = weir_summary_write(out, of->recording, &of->filter, NULL, weir_verdict_write_limit, &of->error);
+    return status == WEIR_OK ? weir_summary_write_failures(out, of->recording, &of->filter, MAX_FAILURES, &of->error)
                              : status;
 }
 
 static int write_verdict(question *of, unsigned parts, FILE *out)
 {
     weir_verdict *verdict;
-    int status = weir_verdict_explain(of->reader, &of->filter, &verdict, &of->error);
+    int status = weir_verdict_explain(of->recording, &of->filter, &verdict, &of->error);
     if (status != WEIR_OK)
         return status;
     bool has_laps = verdict->num_laps > 0 || verdict->kind != WEIR_VERDICT_UNKNOWN;
@@ -171,7 +171,7 @@ static PyObject *limit(PyObject *module, PyObject *args)
     if (open_question(&of, args) == WEIR_OK) {
         int status;
         Py_BEGIN_ALLOW_THREADS;
-        status = weir_verdict_explain(of.reader, &of.filter, &verdict, &of.error);
+        status = weir_verdict_explain(of.recording, &of.filter, &verdict, &of.error);
         Py_END_ALLOW_THREADS;
         object = status == WEIR_OK ? verdict_object(verdict) : weirpy_raise(&of.error);
         weir_verdict_free(verdict);
@@ -206,7 +206,7 @@ static PyObject *list_run_states(PyObject *module, PyObject *args)
     (void)module;
     if (open_question(&of, args) == WEIR_OK && states.list) {
         Py_BEGIN_ALLOW_THREADS;
-        status = weir_reader_each(of.reader, WEIR_RECORD_RUN, &of.filter, add_state, &states, &of.error);
+        status = weir_recording_each(of.recording, WEIR_RECORD_RUN, &of.filter, add_state, &states, &of.error);
         Py_END_ALLOW_THREADS;
         if (status != WEIR_OK)
             weirpy_raise(&of.error);

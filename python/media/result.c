@@ -201,8 +201,7 @@ static PyObject *frames_time_base(PyObject *object, void *unused)
 
 static PyMethodDef frames_methods[] = {
     SHARED_METHODS,
-    { "_none", frames_none, METH_NOARGS,
-      "The object itself, which has no frame from now on: what an empty slice is." },
+    { "_none", frames_none, METH_NOARGS, "Removes all frames and returns the object; for empty slices." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -23,7 +23,7 @@
 /* A pending clip, and its crop window. */
 typedef struct collate_clip {
     weir_item item;
-    weir_window window;
+    weir_selection window;
     uint64_t id;
 } collate_clip;
 
@@ -113,7 +113,7 @@ static bool is_planar(const weir_frames *frames)
     return frames->layout == WEIR_LAYOUT_NCHW && frames->channels > 1;
 }
 
-static picture view_frame(const weir_frames *frames, uint32_t frame, const weir_window *window)
+static picture view_frame(const weir_frames *frames, uint32_t frame, const weir_selection *window)
 {
     size_t pixel_bytes = weir_pixel_value_bytes(frames->pixel) * (is_planar(frames) ? 1 : frames->channels);
     size_t row_stride = frames->width * pixel_bytes;
@@ -399,8 +399,7 @@ static int collate_config_init(void *self, weir_error *error)
 {
     weir_collate_config *config = self;
     if (config->num_items == 0 && config->max_frames == 0 && config->max_bytes == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "set num_items, max_frames or max_bytes: nothing limits a batch");
+        return weir_error_set(error, WEIR_EINVAL, 0, "set num_items, max_frames or max_bytes: a batch has no limit");
     if ((unsigned)config->dtype > WEIR_DTYPE_UINT16 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
         return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not a value of its enum");
     int rc = weir__window_check(config, error);

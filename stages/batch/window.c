@@ -42,14 +42,14 @@ static double draw_aspect(const weir_collate_config *config, uint64_t *state)
     return 1 / draw_between(state, 1 / config->max_aspect, 1 / config->min_aspect);
 }
 
-static void set_position(weir_window *window, uint32_t width, uint32_t height, uint64_t *state)
+static void set_position(weir_selection *window, uint32_t width, uint32_t height, uint64_t *state)
 {
     window->x = (uint32_t)weir__random_below(state, width - window->width + 1);
     window->y = (uint32_t)weir__random_below(state, height - window->height + 1);
 }
 
 /* The largest centred window with the crop's aspect, if no random window fits. */
-static void cover_window(const weir_collate_config *config, uint32_t width, uint32_t height, weir_window *window)
+static void cover_window(const weir_collate_config *config, uint32_t width, uint32_t height, weir_selection *window)
 {
     uint64_t fitted = (uint64_t)height * config->crop_width / config->crop_height;
     window->width = fitted < width ? (uint32_t)fitted : width;
@@ -62,7 +62,7 @@ static void cover_window(const weir_collate_config *config, uint32_t width, uint
 }
 
 static void draw_resized(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t *state,
-                         weir_window *window)
+                         weir_selection *window)
 {
     enum { MAX_TRIES = 10 };
     for (int try = 0; try < MAX_TRIES; try++) {
@@ -81,10 +81,10 @@ static void draw_resized(const weir_collate_config *config, uint32_t width, uint
 }
 
 int weir__window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
-                      weir_window *window, weir_error *error)
+                      weir_selection *window, weir_error *error)
 {
     uint64_t state = weir__random_seed(weir__random_seed(config->seed, epoch), id);
-    *window = (weir_window){ .width = width, .height = height };
+    *window = (weir_selection){ .width = width, .height = height };
     window->is_flipped = draw_between(&state, 0, 1) < config->flip;
     if (config->crop_width == 0)
         return WEIR_OK;
@@ -101,8 +101,8 @@ int weir__window_draw(const weir_collate_config *config, uint32_t width, uint32_
     if (config->crop == WEIR_CROP_RANDOM)
         set_position(window, width, height, &state);
     else
-        *window = (weir_window){ (width - window->width) / 2, (height - window->height) / 2, window->width,
-                                 window->height, window->is_flipped };
+        *window = (weir_selection){ (width - window->width) / 2, (height - window->height) / 2, window->width,
+                                    window->height, window->is_flipped };
     return WEIR_OK;
 }
 

@@ -7,10 +7,10 @@
 
 #include <weir/collate.h>
 
-typedef struct weir_window {
+typedef struct weir_selection {
     uint32_t x, y, width, height; /* of the picture */
     bool is_flipped;
-} weir_window;
+} weir_selection;
 
 /* Checks the options and fills in defaults. WEIR_OK, or WEIR_EINVAL with *error filled. */
 int weir__window_check(weir_collate_config *config, weir_error *error);
@@ -18,7 +18,7 @@ int weir__window_check(weir_collate_config *config, weir_error *error);
 /* For a clip with pictures of that size. WEIR_OK, or WEIR_EINVAL with *error filled: they are smaller than the crop.
    Any thread. */
 int weir__window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
-                      weir_window *window, weir_error *error);
+                      weir_selection *window, weir_error *error);
 
 /* One direction of a resize: for each output pixel, consecutive input pixels with weights. */
 typedef struct weir_taps {

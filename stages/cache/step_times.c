@@ -41,11 +41,10 @@ void weir__step_times_describe(weir_headspace_result *result)
     unsigned long long num_steps = result->loader.num_steps;
     double loader_ms = result->loader.mean_s * 1e3, replayed_ms = result->replayed.mean_s * 1e3;
     if (!result->is_complete)
-        snprintf(
-            text, size,
-            "what loading costs is not known yet: %llu steps with results of the loader and %llu with replayed ones "
-            "count so far, and the pipeline must make at least %llu results",
-            num_steps, (unsigned long long)result->replayed.num_steps, (unsigned long long)result->num_needed);
+        snprintf(text, size,
+                 "what loading costs is not known yet: %llu steps with loader results and %llu with replayed ones "
+                 "count so far, and the pipeline must make at least %llu results",
+                 num_steps, (unsigned long long)result->replayed.num_steps, (unsigned long long)result->num_needed);
     else if (result->cost_low <= 0)
         snprintf(text, size,
                  "loading costs you nothing that can be measured (%.1f to %.1f %% of each step): %.3g ms a step, "

@@ -635,10 +635,10 @@ static int read_all(const weir_input *input, const char *path, uint64_t max_byte
 {
     enum { UNKNOWN_BYTES = 1 << 20 };
     AVIOContext *avio = input->avio;
-    int64_t told_bytes = avio_size(avio);
-    size_t first_bytes = told_bytes > 0 ? (size_t)told_bytes + 1 : UNKNOWN_BYTES;
+    int64_t reported_bytes = avio_size(avio);
+    size_t first_bytes = reported_bytes > 0 ? (size_t)reported_bytes + 1 : UNKNOWN_BYTES;
     int rc = WEIR_OK;
-    if (told_bytes > 0 && (uint64_t)told_bytes > max_bytes)
+    if (reported_bytes > 0 && (uint64_t)reported_bytes > max_bytes)
         return fail_file_size(max_bytes, error);
     while (rc == WEIR_OK) {
         bool is_full = growing->used_bytes == growing->room_bytes;

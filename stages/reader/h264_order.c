@@ -167,7 +167,7 @@ enum { MAX_WAITING = 16 };
 typedef struct buffer {
     const counted_picture *pictures;
     int64_t delay;                /* the number of pictures that wait: has_b_frames */
-    bool is_delay_told;           /* by the stream; otherwise it grows where pictures turn out to be later */
+    bool is_delay_reported;       /* by the stream; otherwise it grows where pictures turn out to be later */
     int64_t highest[MAX_WAITING]; /* counts of the sequence so far, the lowest first */
     int64_t next;                 /* a picture with a lower count comes too late */
     size_t waiting[MAX_WAITING + 1];
@@ -204,7 +204,7 @@ static bool fit_delay(buffer *of, const counted_picture *picture)
     bool leaps = of->highest[LAST - 1] > INT64_MIN && of->highest[LAST] - of->highest[LAST - 1] > USUAL_STEP;
     if (picture->is_b || leaps)
         num_later = FFMAX(num_later, 1);
-    if (!of->is_delay_told)
+    if (!of->is_delay_reported)
         of->delay = FFMAX(of->delay, num_later);
     return num_later < MAX_WAITING;
 }
@@ -308,7 +308,7 @@ static const char *set_order(const weir_h264_order *order, const AVStream *strea
     buffer waiting = {
         .pictures = order->pictures,
         .delay = FFMAX(stream->codecpar->video_delay, (int64_t)sequence->delay),
-        .is_delay_told = sequence->has_delay,
+        .is_delay_reported = sequence->has_delay,
         .next = INT64_MIN,
     };
     output to = { .pictures = order->pictures, .packets = packets, .sequences = sequences };

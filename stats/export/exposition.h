@@ -39,7 +39,7 @@ typedef struct weir_exposition {
 
     /* If not NULL, history is written: the sums of each stage and queue after each lap that matches the filter, with the
        time, and nothing about the runs. */
-    weir_reader *history;
+    weir_recording *history;
     const weir_filter *filter;
     int status; /* the first failure to read it */
     weir_error *error;

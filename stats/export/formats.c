@@ -148,27 +148,27 @@ int weir_export_close(weir_export *opened, weir_error *error)
 
 /* -- from a database */
 
-int weir_export_write_sized(const weir_export_format *format, weir_reader *reader, const weir_filter *filter,
+int weir_export_write_sized(const weir_export_format *format, weir_recording *recording, const weir_filter *filter,
                             const weir_export_options *given, size_t given_size, FILE *out, weir_error *error)
 {
     weir_export_options options;
-    if (!reader || !out)
+    if (!recording || !out)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = take_options(format, true, given, given_size, &options, error);
     if (status == WEIR_OK && !format->write)
         status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s can only be written to a folder", format->name);
-    return status == WEIR_OK ? format->write(reader, filter, &options, out, error) : status;
+    return status == WEIR_OK ? format->write(recording, filter, &options, out, error) : status;
 }
 
-int weir_export_write_folder_sized(const weir_export_format *format, weir_reader *reader, const weir_filter *filter,
-                                   const weir_export_options *given, size_t given_size, const char *folder,
-                                   weir_error *error)
+int weir_export_write_folder_sized(const weir_export_format *format, weir_recording *recording,
+                                   const weir_filter *filter, const weir_export_options *given, size_t given_size,
+                                   const char *folder, weir_error *error)
 {
     weir_export_options options;
-    if (!reader || !folder)
+    if (!recording || !folder)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = take_options(format, true, given, given_size, &options, error);
     if (status == WEIR_OK && !format->write_folder)
         status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s can only be written to a file", format->name);
-    return status == WEIR_OK ? format->write_folder(reader, filter, &options, folder, error) : status;
+    return status == WEIR_OK ? format->write_folder(recording, filter, &options, folder, error) : status;
 }

@@ -16,9 +16,9 @@
 WEIR_EXPORT_FORMATS(WEIR_DECLARE_FORMAT)
 
 /* What the public functions without `weir__` do, with rules for the limit (NULL = without it). */
-int weir__openmetrics_export(weir_reader *reader, const weir_filter *filter, bool by_lap,
+int weir__openmetrics_export(weir_recording *recording, const weir_filter *filter, bool by_lap,
                              const weir_limit_rules *rules, FILE *out, weir_error *error);
-int weir__tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir,
+int weir__tensorboard_export(weir_recording *recording, const weir_filter *filter, const char *log_dir,
                              const weir_limit_rules *rules, weir_error *error);
 
 #endif

@@ -340,8 +340,8 @@ static void put_history(weir_exposition *all, const weir_total *total, struct hi
     filter.run_id = total->key.run_id;
     filter.name = total->key.name;
     if (all->status == WEIR_OK)
-        all->status = weir_reader_each(all->history, weir_record_kind_of(total->subject), &filter, put_past_lap,
-                                       history, all->error);
+        all->status = weir_recording_each(all->history, weir_record_kind_of(total->subject), &filter, put_past_lap,
+                                          history, all->error);
     put_sum(history);
     if (history->has_sum)
         weir__total_forget(&history->sum);

@@ -26,10 +26,10 @@ static int close_metrics(void *state, weir_error *error)
     return weir_openmetrics_close(state, error);
 }
 
-static int export_metrics(weir_reader *reader, const weir_filter *filter, const weir_export_options *options,
+static int export_metrics(weir_recording *recording, const weir_filter *filter, const weir_export_options *options,
                           FILE *out, weir_error *error)
 {
-    return weir__openmetrics_export(reader, filter, options->by_lap, options->limit_rules, out, error);
+    return weir__openmetrics_export(recording, filter, options->by_lap, options->limit_rules, out, error);
 }
 
 static const weir_export_setting metrics_settings[] = {

@@ -25,19 +25,19 @@ static weir_overview rates_of(const weir_totals *totals)
                             .frames_per_s = weir_totals_frames_per_s(totals) };
 }
 
-int weir__overview_read(weir_reader *reader, const weir_filter *filter, const weir_limit_rules *rules,
+int weir__overview_read(weir_recording *recording, const weir_filter *filter, const weir_limit_rules *rules,
                         weir_overview *overview, weir_error *error)
 {
     weir_totals totals;
     weir_filter own = *filter;
     own.no_replay = !filter->phase; /* as in the summary */
-    int status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    int status = weir_totals_read(recording, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;
     *overview = rates_of(&totals);
     weir_totals_free(&totals);
     if (rules)
-        status = rules->read(reader, filter, &overview->limit, error);
+        status = rules->read(recording, filter, &overview->limit, error);
     overview->has_limit = rules && status == WEIR_OK;
     return status;
 }

@@ -22,7 +22,7 @@ int weir__limit_rules_check(const weir_limit_rules *rules, weir_error *error);
 
 /* Reads the overview of the records of one run that match the filter. Without rules (NULL) it has no limit. Results
    are those of queries. */
-int weir__overview_read(weir_reader *reader, const weir_filter *filter, const weir_limit_rules *rules,
+int weir__overview_read(weir_recording *recording, const weir_filter *filter, const weir_limit_rules *rules,
                         weir_overview *overview, weir_error *error);
 
 typedef struct weir_live_overview {

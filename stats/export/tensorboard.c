@@ -351,15 +351,15 @@ static int take_stage(void *self, const weir_record *record, weir_error *error)
     return weir__live_overview_take(self, record, error);
 }
 
-static int read_stages(weir_reader *reader, const weir_filter *of_run, run_export *export, weir_error *error)
+static int read_stages(weir_recording *recording, const weir_filter *of_run, run_export *export, weir_error *error)
 {
     const weir_filter whole = { .run_id = of_run->run_id };
-    return weir_reader_each(reader, WEIR_RECORD_STAGE, &whole, take_stage, &export->laps.overview, error);
+    return weir_recording_each(recording, WEIR_RECORD_STAGE, &whole, take_stage, &export->laps.overview, error);
 }
 
 /* A run without matching laps gets no file. */
-static int export_run(weir_reader *reader, const weir_filter *filter, const char *log_dir, const weir_run_record *run,
-                      const weir_limit_rules *rules, weir_error *error)
+static int export_run(weir_recording *recording, const weir_filter *filter, const char *log_dir,
+                      const weir_run_record *run, const weir_limit_rules *rules, weir_error *error)
 {
     run_export export = { .run = run, .laps = { .has_no_overview = filter->name, .overview = { .rules = rules } } };
     weir_filter of_run = *filter;
@@ -368,9 +368,9 @@ static int export_run(weir_reader *reader, const weir_filter *filter, const char
     of_run.limit = of_run.after_id = 0;
     int status = make_paths(&export, log_dir) ? WEIR_OK : fail_log(error, ENOMEM, log_dir);
     if (status == WEIR_OK)
-        status = read_stages(reader, &of_run, &export, error);
+        status = read_stages(recording, &of_run, &export, error);
     if (status == WEIR_OK)
-        status = weir_reader_each_lap(reader, &of_run, export_lap, &export, error);
+        status = weir_recording_each_lap(recording, &of_run, export_lap, &export, error);
     if (status == WEIR_OK && !export.laps.file && !is_narrow(filter))
         status = begin_run(&export, error);
     if (export.laps.file) {
@@ -384,33 +384,34 @@ static int export_run(weir_reader *reader, const weir_filter *filter, const char
     return status;
 }
 
-int weir__tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir,
+int weir__tensorboard_export(weir_recording *recording, const weir_filter *filter, const char *log_dir,
                              const weir_limit_rules *rules, weir_error *error)
 {
     static const weir_filter everything;
-    if (!reader)
+    if (!recording)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = check_log_dir(log_dir, error);
     if (status == WEIR_OK)
         status = weir__limit_rules_check(rules, error);
     if (status == WEIR_OK)
-        status = weir_reader_hold(reader, error);
+        status = weir_recording_hold(recording, error);
     if (status != WEIR_OK)
         return status;
     weir_records runs;
     filter = filter ? filter : &everything;
-    status = weir_records_read(reader, WEIR_RECORD_RUN, filter, &runs, error);
+    status = weir_records_read(recording, WEIR_RECORD_RUN, filter, &runs, error);
     if (status == WEIR_OK && runs.count == 0)
-        status =
-            weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
+        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters",
+                                weir_recording_path(recording));
     for (size_t i = 0; status == WEIR_OK && i < runs.count; i++)
-        status = export_run(reader, filter, log_dir, &runs.all[i]->run, rules, error);
+        status = export_run(recording, filter, log_dir, &runs.all[i]->run, rules, error);
     weir_records_free(&runs);
-    weir_reader_release(reader);
+    weir_recording_release(recording);
     return status;
 }
 
-int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
+int weir_tensorboard_export(weir_recording *recording, const weir_filter *filter, const char *log_dir,
+                            weir_error *error)
 {
-    return weir__tensorboard_export(reader, filter, log_dir, NULL, error);
+    return weir__tensorboard_export(recording, filter, log_dir, NULL, error);
 }

@@ -22,10 +22,10 @@ static int close_log(void *state, weir_error *error)
     return weir_tensorboard_close(state, error);
 }
 
-static int export_log(weir_reader *reader, const weir_filter *filter, const weir_export_options *options,
+static int export_log(weir_recording *recording, const weir_filter *filter, const weir_export_options *options,
                       const char *folder, weir_error *error)
 {
-    return weir__tensorboard_export(reader, filter, folder, options->limit_rules, error);
+    return weir__tensorboard_export(recording, filter, folder, options->limit_rules, error);
 }
 
 const weir_export_format weir__tensorboard_format = {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "stats/read/database_reader.h"
+#include "stats/read/recording.h"
 #include "stats/read/rolled_laps.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/tables.h"
@@ -17,7 +17,7 @@
 enum { MAX_REPORTED = 5 /* faults of one check that are reported one by one */ };
 
 typedef struct checking {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_finding_function *report;
     void *self;
     weir_error *error;
@@ -200,7 +200,7 @@ static int report_faults(checking *c, const fault_query *faults, int64_t paramet
                          int64_t *num_faults)
 {
     sqlite3_stmt *row = NULL;
-    int code = sqlite3_prepare_v2(c->reader->db, faults->sql, -1, &row, NULL);
+    int code = sqlite3_prepare_v2(c->recording->db, faults->sql, -1, &row, NULL);
     if (code == SQLITE_OK && sqlite3_bind_parameter_count(row))
         code = sqlite3_bind_int64(row, 1, parameter);
     while (code == SQLITE_OK && (code = sqlite3_step(row)) == SQLITE_ROW) {
@@ -209,11 +209,12 @@ static int report_faults(checking *c, const fault_query *faults, int64_t paramet
         code = SQLITE_OK;
     }
     if (code == SQLITE_ERROR && !row) { /* a metric that was added since: its column is missing */
-        report_finding(c, WEIR_FINDING_NOTE, faults->check, run_id, "not checked: %s", sqlite3_errmsg(c->reader->db));
+        report_finding(c, WEIR_FINDING_NOTE, faults->check, run_id, "not checked: %s",
+                       sqlite3_errmsg(c->recording->db));
         return WEIR_OK;
     }
     sqlite3_finalize(row);
-    return code == SQLITE_DONE ? WEIR_OK : weir__reader_error(c->reader, code, c->error);
+    return code == SQLITE_DONE ? WEIR_OK : weir__recording_error(c->recording, code, c->error);
 }
 
 static int run_checks(checking *c, const fault_query *all, size_t count, int64_t parameter, int64_t run_id)
@@ -242,7 +243,7 @@ static int check_schema(checking *c, int64_t *num_lacking)
     weir_table table;
     int code = SQLITE_OK;
     for (size_t index = 0; code == SQLITE_OK && weir__table_at(index, &table); index++) {
-        char *there = weir__table_columns(c->reader->db, "main", table.name, &code);
+        char *there = weir__table_columns(c->recording->db, "main", table.name, &code);
         for (size_t i = 0; i < table.num_columns && code == SQLITE_OK; i++)
             if (!table.columns[i].is_optional && !weir__has_word(there, table.columns[i].name)) {
                 ++*num_lacking;
@@ -252,8 +253,8 @@ static int check_schema(checking *c, int64_t *num_lacking)
         sqlite3_free(there);
     }
     if (code == SQLITE_OK && *num_lacking == 0)
-        report_finding(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
-    return code == SQLITE_OK ? WEIR_OK : weir__reader_error(c->reader, code, c->error);
+        report_finding(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->recording->schema);
+    return code == SQLITE_OK ? WEIR_OK : weir__recording_error(c->recording, code, c->error);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------- */
@@ -262,7 +263,7 @@ static int check_rolls(checking *c, int64_t run_id)
 {
     fault_query all[NUM_HISTOGRAMS_OF_ROLLS + WEIR_NUM_SUBJECTS], *const sums = all + NUM_HISTOGRAMS_OF_ROLLS;
     bool are_there = false;
-    int status = weir__rolls_serve(c->reader, &(weir_filter){ .run_id = run_id }, &are_there, c->error);
+    int status = weir__rolls_serve(c->recording, &(weir_filter){ .run_id = run_id }, &are_there, c->error);
     if (!are_there)
         return status;
     memcpy(all, histograms_of_rolls, sizeof histograms_of_rolls);
@@ -270,7 +271,7 @@ static int check_rolls(checking *c, int64_t run_id)
         sums[subject] = (fault_query){ "rolls", query_of_rolls(subject),
                                        subject + 1 == WEIR_NUM_SUBJECTS ? "have the sums of their laps" : NULL };
         if (!sums[subject].sql)
-            status = weir__reader_out_of_memory(c->error);
+            status = weir__recording_out_of_memory(c->error);
     }
     if (status == WEIR_OK)
         status = run_checks(c, all, sizeof all / sizeof all[0], run_id, run_id);
@@ -306,18 +307,18 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
     return has_started && status == WEIR_OK ? check_rolls(c, run_id) : status;
 }
 
-int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *finding, void *self,
+int weir_database_check(weir_recording *recording, bool quick, weir_finding_function *finding, void *self,
                         weir_error *error)
 {
-    if (!reader || !finding)
+    if (!recording || !finding)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    checking c = { .reader = reader, .report = finding, .self = self, .error = error };
+    checking c = { .recording = recording, .report = finding, .self = self, .error = error };
     int64_t num_lacking = 0;
-    if (reader->is_spdl)
+    if (recording->is_spdl)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "database %s was recorded by SPDL, which stores too little to check",
-                              weir__path_for_message(reader->path).text);
-    int status = weir_reader_hold(reader, error);
+                              weir__path_for_message(recording->path).text);
+    int status = weir_recording_hold(recording, error);
     if (status != WEIR_OK)
         return status;
     status = check_schema(&c, &num_lacking);
@@ -326,9 +327,9 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
     if (status == WEIR_OK && num_lacking == 0)
         status = run_checks(&c, &references, 1, 0, 0);
     if (status == WEIR_OK && num_lacking == 0)
-        status = weir_reader_each(reader, WEIR_RECORD_RUN, NULL, check_run, &c, error);
+        status = weir_recording_each(recording, WEIR_RECORD_RUN, NULL, check_run, &c, error);
     if (status == WEIR_OK && num_lacking == 0 && c.num_runs == 0)
         report_finding(&c, WEIR_FINDING_NOTE, "run", 0, "no runs");
-    weir_reader_release(reader);
+    weir_recording_release(recording);
     return status;
 }

@@ -11,7 +11,7 @@
 
 #include <weir/clock.h>
 
-#include "stats/read/database_reader.h"
+#include "stats/read/recording.h"
 #include "stats/schema/database.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/record_tables.h"
@@ -20,7 +20,7 @@
 #define LOCK_LIMIT (10 * WEIR_SECOND)
 
 typedef struct merging {
-    weir_reader *from;
+    weir_recording *from;
     sqlite3 *to;
     const char *to_path;
     weir_merged *merged;
@@ -133,7 +133,7 @@ static int merge_attached(merging *m)
     char *uri = weir__path_as_uri(m->from->path, is_immutable ? "immutable=1" : "mode=ro");
     char what[400];
     if (!uri)
-        return weir__reader_out_of_memory(m->error);
+        return weir__recording_out_of_memory(m->error);
     sqlite3_busy_timeout(m->to, (int)(LOCK_LIMIT / WEIR_MILLISECOND));
     int code = run_sql(m->to, sqlite3_mprintf("ATTACH %Q AS source", uri));
     free(uri);
@@ -199,12 +199,12 @@ int weir_database_merge(const char *to, const char *from, weir_merged *merged, w
     int status = check_paths(to, from, error);
     *merged = (weir_merged){ .added = 0 };
     if (status == WEIR_OK)
-        status = weir_reader_open(from, &m.from, error);
+        status = weir_recording_open(from, &m.from, error);
     if (status == WEIR_OK)
         status = merge_into_new(&m, &was_made);
     if (status == WEIR_OK && !was_made)
         status = merge_into_old(&m);
-    weir_reader_close(m.from);
+    weir_recording_close(m.from);
     if (status != WEIR_OK)
         *merged = (weir_merged){ .added = 0 };
     return status;

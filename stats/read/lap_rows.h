@@ -18,7 +18,7 @@ typedef struct weir_lap_group {
 } weir_lap_group;
 
 /* Prepares to read laps, or, with a group, sums of laps. */
-int weir__lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter,
+int weir__lap_select(weir_recording *recording, weir_subject subject, const weir_filter *filter,
                      const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error);
 
 /* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;

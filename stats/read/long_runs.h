@@ -12,10 +12,10 @@
 
 #include "common/sibling.h"
 
-/* From now on, rolls are the laps of this reader if what the filter selects is long. Pass *was_joined, which is set even on
-   failure, to weir__reader_join_laps_end(). */
-WEIR_SIBLING_API int weir__reader_join_laps(weir_reader *reader, const weir_filter *filter, bool *was_joined,
-                                            weir_error *error);
-WEIR_SIBLING_API void weir__reader_join_laps_end(weir_reader *reader, bool was_joined);
+/* From now on, rolls are the laps of this recording if what the filter selects is long. Pass *was_joined, which is set even on
+   failure, to weir__recording_join_laps_end(). */
+WEIR_SIBLING_API int weir__recording_join_laps(weir_recording *recording, const weir_filter *filter, bool *was_joined,
+                                               weir_error *error);
+WEIR_SIBLING_API void weir__recording_join_laps_end(weir_recording *recording, bool was_joined);
 
 #endif

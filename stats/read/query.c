@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "stats/read/database_reader.h"
 #include "stats/read/lap_rows.h"
 #include "stats/read/phase_spans.h"
 #include "stats/read/record_selections.h"
+#include "stats/read/recording.h"
 #include "stats/record/record.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/record_tables.h"
 
 struct weir_query {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_record record;
     sqlite3_stmt *statement; /* NULL = at the end */
 
@@ -35,11 +35,12 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
     weir_lap_record *lap = &query->record.lap;
     weir_subject subject = weir__subject_of_laps(query->record.kind);
     weir__lap_read(subject, row, lap);
-    const char *damaged =
-        query->reader->skips_histograms ? NULL : weir__lap_read_histograms(subject, row, query->times, &lap->metrics);
+    const char *damaged = query->recording->skips_histograms
+                              ? NULL
+                              : weir__lap_read_histograms(subject, row, query->times, &lap->metrics);
     if (damaged)
         return weir_error_set(error, WEIR_EDATA, 0, "database %s is damaged: row %lld of %s has no valid %s",
-                              weir__path_for_message(query->reader->path).text, (long long)lap->id,
+                              weir__path_for_message(query->recording->path).text, (long long)lap->id,
                               weir__lap_tables[subject].name, damaged);
     return WEIR_OK;
 }
@@ -51,7 +52,7 @@ static void read_row(weir_query *query, sqlite3_stmt *row)
     weir__record_read(row, query->record.kind, &query->record);
     weir_content_record *content = &query->record.content;
     if (query->record.kind == WEIR_RECORD_CONTENT && !*content->path)
-        content->path = query->reader->path;
+        content->path = query->recording->path;
 }
 
 /* -- the contents */
@@ -67,8 +68,8 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
         "t.event_name = 'trace_file' AND"
         " (?1 = 0 OR run_id = ?1) AND (?2 IS NULL OR weir_name(?2, 'trace')) GROUP BY f.value, r.node_id";
     const char *tables[WEIR_NUM_SUBJECTS + 4] = { "event_stats", "task_failures", "item_stats", "stack_stats" };
-    weir_reader *reader = query->reader;
-    sqlite3_str *sql = sqlite3_str_new(reader->db);
+    weir_recording *recording = query->recording;
+    sqlite3_str *sql = sqlite3_str_new(recording->db);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         tables[subject + 4] = weir__lap_tables[subject].name;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
@@ -84,14 +85,14 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
     }
     sqlite3_str_appendall(sql, files);
     char *text = sqlite3_str_finish(sql);
-    int code = text ? sqlite3_prepare_v2(reader->db, text, -1, &query->statement, NULL) : SQLITE_NOMEM;
+    int code = text ? sqlite3_prepare_v2(recording->db, text, -1, &query->statement, NULL) : SQLITE_NOMEM;
     if (query->statement) {
         sqlite3_bind_int64(query->statement, 1, filter->run_id);
         sqlite3_bind_text(query->statement, 2, filter->name, -1, SQLITE_TRANSIENT);
     }
-    weir__reader_note_sql(reader, query->statement);
+    weir__recording_note_sql(recording, query->statement);
     sqlite3_free(text);
-    return code == SQLITE_OK ? WEIR_OK : weir__reader_error(reader, code, error);
+    return code == SQLITE_OK ? WEIR_OK : weir__recording_error(recording, code, error);
 }
 
 /* -- the kinds */
@@ -123,7 +124,7 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
     char *columns = weir__record_expressions(query->record.kind);
     selection.table = weir__record_table_of(query->record.kind)->name;
     selection.columns = columns ? columns : "no_such_column"; /* an error */
-    int status = weir__select(query->reader, &selection, filter, &query->statement, error);
+    int status = weir__select(query->recording, &selection, filter, &query->statement, error);
     sqlite3_free(columns);
     return status;
 }
@@ -131,7 +132,7 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
 static int begin_query(weir_query *query, const weir_filter *filter, weir_error *error)
 {
     if (weir__record_is_lap(query->record.kind))
-        return weir__lap_select(query->reader, weir__subject_of_laps(query->record.kind), filter, NULL,
+        return weir__lap_select(query->recording, weir__subject_of_laps(query->record.kind), filter, NULL,
                                 &query->statement, error);
     if (query->record.kind == WEIR_RECORD_CONTENT)
         return begin_contents(query, filter, error);
@@ -142,13 +143,13 @@ static int begin_query(weir_query *query, const weir_filter *filter, weir_error 
     laps.name = NULL;
     laps.after_id = 0;
     selection.columns = WEIR_LAP_COLUMNS("t.mode", WEIR_PHASE_OF_LAP);
-    return weir__select(query->reader, &selection, &laps, &query->statement, error);
+    return weir__select(query->recording, &selection, &laps, &query->statement, error);
 }
 
-int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **begun,
+int weir_query_begin(weir_recording *recording, weir_record_kind kind, const weir_filter *filter, weir_query **begun,
                      weir_error *error)
 {
-    if (!reader || !begun)
+    if (!recording || !begun)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     *begun = NULL;
@@ -156,10 +157,10 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
         return weir_error_set(error, WEIR_EINVAL, 0, "no such kind of record: %d", (int)kind);
     weir_query *query = calloc(1, sizeof *query);
     if (!query)
-        return weir__reader_out_of_memory(error);
-    query->reader = reader;
+        return weir__recording_out_of_memory(error);
+    query->recording = recording;
     query->record.kind = kind;
-    int status = weir__reader_resolve_run(reader, &resolved.run_id, error);
+    int status = weir__recording_resolve_run(recording, &resolved.run_id, error);
     if (status == WEIR_OK)
         status = begin_query(query, &resolved, error);
     if (status == WEIR_OK)
@@ -179,7 +180,7 @@ static int next_row(weir_query *query, weir_error *error)
         return WEIR_OK;
     }
     if (code != SQLITE_DONE)
-        return weir__reader_error(query->reader, code, error);
+        return weir__recording_error(query->recording, code, error);
     sqlite3_finalize(query->statement); /* another step would restart it */
     query->statement = NULL;
     return WEIR_EOF;
@@ -211,18 +212,18 @@ static int keep_record(void *self, const weir_record *record, weir_error *error)
     weir_record_entry *entry = all ? weir__record_entry_of(record) : NULL;
     records->all = all ? all : records->all;
     if (!entry)
-        return weir__reader_out_of_memory(error);
+        return weir__recording_out_of_memory(error);
     all[records->count++] = &entry->record;
     return WEIR_OK;
 }
 
-int weir_records_read(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_records *records,
-                      weir_error *error)
+int weir_records_read(weir_recording *recording, weir_record_kind kind, const weir_filter *filter,
+                      weir_records *records, weir_error *error)
 {
-    if (!reader || !records)
+    if (!recording || !records)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *records = (weir_records){ 0 };
-    int status = weir_reader_each(reader, kind, filter, keep_record, records, error);
+    int status = weir_recording_each(recording, kind, filter, keep_record, records, error);
     if (status != WEIR_OK)
         weir_records_free(records);
     return status;
@@ -240,14 +241,14 @@ void weir_records_free(weir_records *records)
 
 /* -- laps of all subjects */
 
-int weir_reader_each_lap(weir_reader *reader, const weir_filter *filter, weir_record_function *each, void *self,
-                         weir_error *error)
+int weir_recording_each_lap(weir_recording *recording, const weir_filter *filter, weir_record_function *each,
+                            void *self, weir_error *error)
 {
     weir_query *queries[WEIR_NUM_SUBJECTS] = { 0 };
     const weir_record *next[WEIR_NUM_SUBJECTS] = { 0 }; /* NULL = no more */
     int status = each ? WEIR_OK : weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &queries[i], error);
+        status = weir_query_begin(recording, weir_record_kind_of((weir_subject)i), filter, &queries[i], error);
         if (status == WEIR_OK && (status = weir_query_next(queries[i], &next[i], error)) == WEIR_EOF)
             status = WEIR_OK;
     }

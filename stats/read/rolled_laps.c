@@ -59,11 +59,11 @@ char *weir__rolled_laps(weir_subject subject, const char *is_whole)
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */
 
-static int read_number(weir_reader *reader, const char *sql, const weir_filter *filter, int64_t *number,
+static int read_number(weir_recording *recording, const char *sql, const weir_filter *filter, int64_t *number,
                        weir_error *error)
 {
     sqlite3_stmt *row = NULL;
-    int code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);
+    int code = sqlite3_prepare_v2(recording->db, sql, -1, &row, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_bind_int64(row, sqlite3_bind_parameter_index(row, ":run"), filter->run_id);
     if (code == SQLITE_OK && sqlite3_bind_parameter_index(row, ":start")) {
@@ -73,49 +73,50 @@ static int read_number(weir_reader *reader, const char *sql, const weir_filter *
     if (code == SQLITE_OK && (code = sqlite3_step(row)) == SQLITE_ROW)
         *number = sqlite3_column_int64(row, 0);
     sqlite3_finalize(row);
-    return code == SQLITE_ROW ? WEIR_OK : weir__reader_error(reader, code, error);
+    return code == SQLITE_ROW ? WEIR_OK : weir__recording_error(recording, code, error);
 }
 
-static bool asks_for_laps(const weir_reader *reader, const weir_filter *filter)
+static bool asks_for_laps(const weir_recording *recording, const weir_filter *filter)
 {
-    const weir_window *window = &reader->window;
+    const weir_selection *window = &recording->window;
     return filter->by_step || filter->from_phase || filter->until_phase || filter->after_id > 0 ||
            window->from_mode || window->until_mode || window->by_step || window->part;
 }
 
-int weir__rolls_serve(weir_reader *reader, const weir_filter *filter, bool *do_serve, weir_error *error)
+int weir__rolls_serve(weir_recording *recording, const weir_filter *filter, bool *do_serve, weir_error *error)
 {
     static const char sql[] =
         "SELECT EXISTS (SELECT 1 FROM roll WHERE run_id = :run) OR (:run = 0 AND EXISTS (SELECT 1"
         " FROM roll))";
     int64_t has_any = 0;
     *do_serve = false;
-    if (reader->is_spdl || asks_for_laps(reader, filter))
+    if (recording->is_spdl || asks_for_laps(recording, filter))
         return WEIR_OK;
-    int status = read_number(reader, sql, filter, &has_any, error);
+    int status = read_number(recording, sql, filter, &has_any, error);
     *do_serve = has_any;
     return status;
 }
 
-int weir__reader_join_laps(weir_reader *reader, const weir_filter *filter, bool *was_joined, weir_error *error)
+int weir__recording_join_laps(weir_recording *recording, const weir_filter *filter, bool *was_joined,
+                              weir_error *error)
 {
     static const char sql[] =
         "SELECT coalesce(sum(r.num_laps), 0) FROM roll r WHERE r.run_id IN " SELECTED_RUNS " AND " SOME_MATCH;
     weir_filter resolved = *filter;
     int64_t num_laps = 0;
     bool do_serve = false;
-    *was_joined = reader->joins_laps;
-    int status = weir__reader_resolve_run(reader, &resolved.run_id, error);
+    *was_joined = recording->joins_laps;
+    int status = weir__recording_resolve_run(recording, &resolved.run_id, error);
     if (status == WEIR_OK)
-        status = weir__rolls_serve(reader, &resolved, &do_serve, error);
+        status = weir__rolls_serve(recording, &resolved, &do_serve, error);
     if (status == WEIR_OK && do_serve)
-        status = read_number(reader, sql, &resolved, &num_laps, error);
+        status = read_number(recording, sql, &resolved, &num_laps, error);
     if (status == WEIR_OK)
-        reader->joins_laps = num_laps >= (int64_t)WEIR_ROLL_LAPS * WEIR_ROLL_LAPS;
+        recording->joins_laps = num_laps >= (int64_t)WEIR_ROLL_LAPS * WEIR_ROLL_LAPS;
     return status;
 }
 
-void weir__reader_join_laps_end(weir_reader *reader, bool was_joined)
+void weir__recording_join_laps_end(weir_recording *recording, bool was_joined)
 {
-    reader->joins_laps = was_joined;
+    recording->joins_laps = was_joined;
 }

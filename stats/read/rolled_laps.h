@@ -7,10 +7,10 @@
 #ifndef STATS_READ_ROLLED_LAPS_H
 #define STATS_READ_ROLLED_LAPS_H
 
-#include "stats/read/database_reader.h"
+#include "stats/read/recording.h"
 
 /* Whether the runs of a filter (resolved) have rolls, and nothing in it asks for single laps. */
-int weir__rolls_serve(weir_reader *reader, const weir_filter *filter, bool *do_serve, weir_error *error);
+int weir__rolls_serve(weir_recording *recording, const weir_filter *filter, bool *do_serve, weir_error *error);
 
 /*
  * A subquery in the place of the subject's table, whose rows are rolls and laps with the columns of the table of rolls. is_whole:

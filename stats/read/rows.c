@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats/read/database_reader.h"
 #include "stats/read/lap_rows.h"
 #include "stats/read/record_selections.h"
+#include "stats/read/recording.h"
 #include "stats/read/rolled_laps.h"
 #include "stats/schema/record_tables.h"
 
 struct weir_rows {
-    weir_reader *reader;
+    weir_recording *recording;
     sqlite3_stmt *statement; /* NULL = at the end */
     size_t num_columns;
     weir_row *cells;          /* of the present row */
@@ -41,8 +41,8 @@ static const struct {
 enum { NUM_TABLES = sizeof table_names / sizeof table_names[0] };
 
 /* Only the tables that the statement may be about. */
-static int select_rows(weir_reader *reader, const weir_filter *filter, const char *sql, sqlite3_stmt **statement,
-                       weir_error *error)
+static int select_rows(weir_recording *recording, const weir_filter *filter, const char *sql,
+                       sqlite3_stmt **statement, weir_error *error)
 {
     weir_sql_selection tables[NUM_TABLES];
     char *columns[NUM_TABLES], *rolled[NUM_TABLES];
@@ -56,7 +56,7 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
             is_lap ? weir__lap_table_named_columns(weir__subject_of_laps(kind)) : weir__record_expressions(kind);
         tables[count] = weir__record_selections[is_lap ? WEIR_RECORD_TASK : kind];
         tables[count].name = table_names[i].name;
-        const bool is_rolled = is_lap && reader->joins_laps;
+        const bool is_rolled = is_lap && recording->joins_laps;
         rolled[count] = is_rolled ? weir__rolled_laps(weir__subject_of_laps(kind), NULL) : NULL;
         tables[count].table = rolled[count] ? rolled[count]
                               : is_lap      ? weir__lap_tables[weir__subject_of_laps(kind)].name
@@ -65,7 +65,7 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
         tables[count].columns = is_made ? columns[count] : "no_such_column"; /* an error */
         count++;
     }
-    int status = weir__select_from(reader, tables, count, filter, sql, statement, error);
+    int status = weir__select_from(recording, tables, count, filter, sql, statement, error);
     while (count-- > 0) {
         sqlite3_free(columns[count]);
         sqlite3_free(rolled[count]);
@@ -73,7 +73,7 @@ static int select_rows(weir_reader *reader, const weir_filter *filter, const cha
     return status;
 }
 
-const char *weir_reader_table(size_t index)
+const char *weir_recording_table(size_t index)
 {
     return index < NUM_TABLES ? table_names[index].name : NULL;
 }
@@ -163,12 +163,12 @@ static int make_columns(weir_rows *rows, weir_error *error)
     rows->cells = calloc(rows->num_columns + 1, sizeof *rows->cells);
     rows->columns = calloc(rows->num_columns + 1, sizeof *rows->columns);
     if (!rows->cells || !rows->columns)
-        return weir__reader_out_of_memory(error);
+        return weir__recording_out_of_memory(error);
     for (size_t i = 0; i < rows->num_columns; i++) {
         const char *name = sqlite3_column_name(rows->statement, (int)i);
         rows->columns[i].name = name ? strdup(name) : NULL;
         if (!rows->columns[i].name)
-            return weir__reader_out_of_memory(error);
+            return weir__recording_out_of_memory(error);
     }
     return WEIR_OK;
 }
@@ -178,33 +178,33 @@ static int begin_rows(weir_rows *rows, const weir_filter *filter, const char *sq
                       weir_error *error)
 {
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    int at, code = SQLITE_OK, status = weir__reader_resolve_run(rows->reader, &resolved.run_id, error);
+    int at, code = SQLITE_OK, status = weir__recording_resolve_run(rows->recording, &resolved.run_id, error);
     if (status == WEIR_OK)
-        status = select_rows(rows->reader, &resolved, sql, &rows->statement, error);
+        status = select_rows(rows->recording, &resolved, sql, &rows->statement, error);
     if (status != WEIR_OK)
         return status;
     if ((at = sqlite3_bind_parameter_index(rows->statement, ":text")))
         code = sqlite3_bind_text(rows->statement, at, text, -1, SQLITE_TRANSIENT);
-    return code == SQLITE_OK ? make_columns(rows, error) : weir__reader_error(rows->reader, code, error);
+    return code == SQLITE_OK ? make_columns(rows, error) : weir__recording_error(rows->recording, code, error);
 }
 
-int weir_rows_begin(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
+int weir_rows_begin(weir_recording *recording, const weir_filter *filter, const char *sql, const char *text,
                     weir_rows **begun, weir_error *error)
 {
     if (begun)
         *begun = NULL;
-    if (!reader || !sql || !begun)
+    if (!recording || !sql || !begun)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_rows *rows = calloc(1, sizeof *rows);
     if (!rows)
-        return weir__reader_out_of_memory(error);
-    int status = weir_reader_hold(reader, error), code;
+        return weir__recording_out_of_memory(error);
+    int status = weir_recording_hold(recording, error), code;
     if (status == WEIR_OK)
-        rows->reader = reader; /* to release */
+        rows->recording = recording; /* to release */
     if (status == WEIR_OK)
         status = begin_rows(rows, filter, sql, text, error);
     if (status == WEIR_OK && (code = find_types(rows)) != SQLITE_OK)
-        status = weir__reader_error(reader, code, error);
+        status = weir__recording_error(recording, code, error);
     if (status == WEIR_OK)
         *begun = rows;
     else
@@ -244,7 +244,7 @@ int weir_rows_next(weir_rows *rows, const weir_row **row, weir_error *error)
         return WEIR_OK;
     }
     if (code != SQLITE_DONE)
-        return weir__reader_error(rows->reader, code, error);
+        return weir__recording_error(rows->recording, code, error);
     sqlite3_finalize(rows->statement); /* another step would restart it */
     rows->statement = NULL;
     return WEIR_EOF;
@@ -264,18 +264,18 @@ void weir_rows_end(weir_rows *rows)
     if (!rows)
         return;
     end_statement(rows);
-    weir_reader_release(rows->reader);
+    weir_recording_release(rows->recording);
     free(rows);
 }
 
 /* ---- all of them to a function ------------------------------------------------------------------------------------ */
 
-int weir_reader_select(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
-                       weir_row_function *each, void *self, weir_error *error)
+int weir_recording_query(weir_recording *recording, const weir_filter *filter, const char *sql, const char *text,
+                         weir_row_function *each, void *self, weir_error *error)
 {
-    if (!reader || !sql || !each)
+    if (!recording || !sql || !each)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    weir_rows rows = { .reader = reader };
+    weir_rows rows = { .recording = recording };
     const weir_row *row;
     int status = begin_rows(&rows, filter, sql, text, error);
     while (status == WEIR_OK && (status = weir_rows_next(&rows, &row, error)) == WEIR_OK)

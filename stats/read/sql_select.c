@@ -21,7 +21,7 @@
 
 /* The state of building one statement. */
 typedef struct selecting {
-    weir_reader *reader;
+    weir_recording *recording;
     const weir_sql_selection *selection;
     const weir_filter *filter;
     sqlite3_str *sql;
@@ -76,7 +76,7 @@ static void put_time_condition(selecting *s)
 
 static bool has_windows(const selecting *s)
 {
-    const weir_window *window = &s->reader->window;
+    const weir_selection *window = &s->recording->window;
     return s->selection->kind <= WEIR_ROWS_POINTS &&
            (s->filter->from_phase || s->filter->until_phase || window->from_mode || window->until_mode ||
             window->by_step || window->part);
@@ -124,7 +124,7 @@ static const char after_steps[] = WEIR_SPANS(
 
 static void put_windows(selecting *s)
 {
-    const weir_window *window = &s->reader->window;
+    const weir_selection *window = &s->recording->window;
     const bool by_phase = s->filter->from_phase || s->filter->until_phase;
     const bool by_mode = window->from_mode || window->until_mode;
     sqlite3_str_appendf(s->sql,
@@ -257,7 +257,7 @@ static void put_statement(selecting *s)
 static int bind_values(sqlite3_stmt *statement, const selecting *s)
 {
     const weir_filter *filter = s->filter;
-    const weir_window *window = &s->reader->window;
+    const weir_selection *window = &s->recording->window;
     const struct {
         const char *name;
         int64_t number;
@@ -290,31 +290,31 @@ static int bind_values(sqlite3_stmt *statement, const selecting *s)
     return code;
 }
 
-int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window, size_t window_size,
-                                 weir_error *error)
+int weir_recording_set_selection_sized(weir_recording *recording, const weir_selection *window, size_t window_size,
+                                       weir_error *error)
 {
-    weir_window copy;
-    int status = weir_struct_copy(&copy, sizeof copy, window, window_size, "weir_window", error);
-    if (status == WEIR_OK && !reader)
+    weir_selection copy;
+    int status = weir_struct_copy(&copy, sizeof copy, window, window_size, "weir_selection", error);
+    if (status == WEIR_OK && !recording)
         status = weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS ||
                               (copy.part && (copy.every || copy.by_step || copy.from_mode || copy.until_mode)) ||
                               (copy.by_step && copy.from_step > copy.until_step)))
-        status = weir_error_set(error, WEIR_EINVAL, 0, "a window needs a part of a run, or steps in their order");
+        status = weir_error_set(error, WEIR_EINVAL, 0, "a selection needs a part of a run, or steps in their order");
     if (status == WEIR_OK)
-        reader->window = copy;
+        recording->window = copy;
     return status;
 }
 
 /* -- all of it */
 
 /* Takes an idle statement. NULL = none has this text. */
-static sqlite3_stmt *take_idle(weir_reader *reader, const char *text)
+static sqlite3_stmt *take_idle(weir_recording *recording, const char *text)
 {
     for (size_t i = 0; i < WEIR_NUM_SUBJECTS; i++)
-        if (reader->idle[i] && strcmp(sqlite3_sql(reader->idle[i]), text) == 0) {
-            sqlite3_stmt *statement = reader->idle[i];
-            reader->idle[i] = NULL;
+        if (recording->idle[i] && strcmp(sqlite3_sql(recording->idle[i]), text) == 0) {
+            sqlite3_stmt *statement = recording->idle[i];
+            recording->idle[i] = NULL;
             return statement;
         }
     return NULL;
@@ -325,33 +325,33 @@ static int prepare_statement(selecting *s, sqlite3_stmt **statement, weir_error 
 {
     int code = sqlite3_str_errcode(s->sql);
     char *text = sqlite3_str_finish(s->sql);
-    *statement = text ? take_idle(s->reader, text) : NULL;
+    *statement = text ? take_idle(s->recording, text) : NULL;
     if (code == SQLITE_OK && !*statement)
-        code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
+        code = text ? sqlite3_prepare_v2(s->recording->db, text, -1, statement, NULL) : SQLITE_NOMEM;
     sqlite3_free(text);
     if (code == SQLITE_OK)
         code = bind_values(*statement, s);
-    weir__reader_note_sql(s->reader, *statement);
+    weir__recording_note_sql(s->recording, *statement);
     if (code == SQLITE_OK)
         return WEIR_OK;
     sqlite3_finalize(*statement);
     *statement = NULL;
-    return weir__reader_error(s->reader, code, error);
+    return weir__recording_error(s->recording, code, error);
 }
 
-int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
+int weir__select(weir_recording *recording, const weir_sql_selection *selection, const weir_filter *filter,
                  sqlite3_stmt **statement, weir_error *error)
 {
-    selecting s = { reader, selection, filter, sqlite3_str_new(reader->db) };
+    selecting s = { recording, selection, filter, sqlite3_str_new(recording->db) };
     put_statement(&s);
     return prepare_statement(&s, statement, error);
 }
 
-int weir__select_from(weir_reader *reader, const weir_sql_selection *tables, size_t num_tables,
+int weir__select_from(weir_recording *recording, const weir_sql_selection *tables, size_t num_tables,
                       const weir_filter *filter, const char *sql, sqlite3_stmt **statement, weir_error *error)
 {
     static const weir_sql_selection laps = { .kind = WEIR_ROWS_LAPS };
-    selecting s = { reader, &laps, filter, sqlite3_str_new(reader->db) };
+    selecting s = { recording, &laps, filter, sqlite3_str_new(recording->db) };
     const char *rest = sql + strspn(sql, " \n\t");
     const bool is_alone = num_tables == 0 && !has_windows(&s);
     if (!is_alone || *rest == ',')

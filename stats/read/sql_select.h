@@ -5,7 +5,7 @@
 #ifndef STATS_READ_SQL_SELECT_H
 #define STATS_READ_SQL_SELECT_H
 
-#include "stats/read/database_reader.h"
+#include "stats/read/recording.h"
 
 /* What kind of rows a table has: how conditions of time, phase and step apply to them. */
 typedef enum weir_row_kind {
@@ -32,11 +32,11 @@ typedef struct weir_sql_selection {
  * Prepares it, with everything bound. filter->run_id is resolved (WEIR_ALL_RUNS or a number). On failure *statement is
  * NULL.
  */
-int weir__select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
+int weir__select(weir_recording *recording, const weir_sql_selection *selection, const weir_filter *filter,
                  sqlite3_stmt **statement, weir_error *error);
 
 /* The same for "WITH name AS (the rows of a table that match), … sql". */
-int weir__select_from(weir_reader *reader, const weir_sql_selection *tables, size_t num_tables,
+int weir__select_from(weir_recording *recording, const weir_sql_selection *tables, size_t num_tables,
                       const weir_filter *filter, const char *sql, sqlite3_stmt **statement, weir_error *error);
 
 #endif

@@ -14,7 +14,7 @@
 #include "common/text_escape.h"
 #include "common/text_stream.h"
 #include "common/unix_clock.h"
-#include "stats/read/database_reader.h"
+#include "stats/read/recording.h"
 #include "stats/schema/record_tables.h"
 
 enum { RULE_WIDTH = 80 };
@@ -281,14 +281,15 @@ static int take_notes(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
+static int note_runs(weir_recording *recording, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     weir_filter any_name = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     *notes = (run_notes){ .num_runs = 0 };
     any_name.name = NULL;
-    int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
-    return status == WEIR_OK ? weir_reader_select(reader, &any_name, sql_of_notes, NULL, take_notes, notes, error)
-                             : status;
+    int status = weir_recording_each(recording, WEIR_RECORD_RUN, filter, note_run, notes, error);
+    return status == WEIR_OK
+               ? weir_recording_query(recording, &any_name, sql_of_notes, NULL, take_notes, notes, error)
+               : status;
 }
 
 /* The end of the records, and the longest time that any lap was suspended. */
@@ -447,9 +448,9 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void put_states(FILE *out, const weir_reader *reader, const run_notes *notes, int64_t recorded_unix_ns)
+static void put_states(FILE *out, const weir_recording *recording, const run_notes *notes, int64_t recorded_unix_ns)
 {
-    if (weir_reader_lacks(reader))
+    if (weir_recording_lacks(recording))
         return;
     if (notes->num_runs == 1)
         put_state(out, notes, recorded_unix_ns);
@@ -460,10 +461,10 @@ static void put_states(FILE *out, const weir_reader *reader, const run_notes *no
                 notes->num_open == 1 ? "has" : "have");
 }
 
-static void put_notes(FILE *out, const weir_reader *reader, const run_notes *notes, int64_t suspended_ns)
+static void put_notes(FILE *out, const weir_recording *recording, const run_notes *notes, int64_t suspended_ns)
 {
-    if (weir_reader_lacks(reader))
-        fprintf(out, "Note: %s.\n", weir_reader_lacks(reader));
+    if (weir_recording_lacks(recording))
+        fprintf(out, "Note: %s.\n", weir_recording_lacks(recording));
     if (suspended_ns > 0) {
         fputs("The process was suspended for ", out);
         put_duration(out, suspended_ns);
@@ -486,7 +487,7 @@ static void put_notes(FILE *out, const weir_reader *reader, const run_notes *not
                 notes->num_lost == 1 ? "y" : "ies", notes->num_lost == 1 ? "it" : "them");
 }
 
-static void put_summary(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
+static void put_summary(FILE *out, const weir_recording *recording, const weir_totals *totals, const run_notes *notes,
                         const char *line)
 {
     put_rule(out, '=');
@@ -503,80 +504,80 @@ static void put_summary(FILE *out, const weir_reader *reader, const weir_totals 
               false, put_counter);
     fputc('\n', out);
     put_rule(out, '=');
-    fprintf(out, "Database: %s\n", weir_reader_path(reader));
+    fprintf(out, "Database: %s\n", weir_recording_path(recording));
     int64_t recorded_unix_ns, suspended_ns;
     find_extent(totals, &recorded_unix_ns, &suspended_ns);
-    put_states(out, reader, notes, recorded_unix_ns);
+    put_states(out, recording, notes, recorded_unix_ns);
     fputs(line, out);
-    put_notes(out, reader, notes, suspended_ns);
+    put_notes(out, recording, notes, suspended_ns);
     put_rule(out, '=');
 }
 
 /* The text of the caller's line, which may be empty. */
-static int make_line(weir_reader *reader, const weir_filter *filter, weir_summary_line *line, char **text,
+static int make_line(weir_recording *recording, const weir_filter *filter, weir_summary_line *line, char **text,
                      weir_error *error)
 {
     size_t size;
     *text = NULL;
     FILE *memory = weir__text_stream(text, &size);
     if (!memory)
-        return weir__reader_out_of_memory(error);
-    int status = line ? line(memory, reader, filter, error) : WEIR_OK;
+        return weir__recording_out_of_memory(error);
+    int status = line ? line(memory, recording, filter, error) : WEIR_OK;
     if (fclose(memory) != 0 && status == WEIR_OK)
-        status = weir__reader_out_of_memory(error);
+        status = weir__recording_out_of_memory(error);
     return status;
 }
 
-static int write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+static int write_totals(FILE *out, weir_recording *recording, const weir_filter *filter, const weir_totals *totals,
                         weir_summary_line *line, weir_error *error)
 {
     run_notes notes;
     char *text = NULL;
-    int status = note_runs(reader, filter, &notes, error);
+    int status = note_runs(recording, filter, &notes, error);
     if (status == WEIR_OK)
-        status = make_line(reader, filter, line, &text, error);
+        status = make_line(recording, filter, line, &text, error);
     if (status == WEIR_OK) {
-        put_summary(out, reader, totals, &notes, text);
+        put_summary(out, recording, totals, &notes, text);
         status = weir__check_written(out, "cannot print", error);
     }
     free(text);
     return status;
 }
 
-int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+int weir_summary_write(FILE *out, weir_recording *recording, const weir_filter *filter, const weir_totals *totals,
                        weir_summary_line *line, weir_error *error)
 {
-    if (!out || !reader)
+    if (!out || !recording)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if (totals)
-        return write_totals(out, reader, filter, totals, line, error);
+        return write_totals(out, recording, filter, totals, line, error);
     weir_totals read;
     weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    int status = weir_reader_hold(reader, error);
+    int status = weir_recording_hold(recording, error);
     if (status != WEIR_OK)
         return status;
     own.no_replay = true;
-    status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &read, error);
+    status = weir_totals_read(recording, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &read, error);
     if (status == WEIR_OK) {
-        status = write_totals(out, reader, filter, &read, line, error);
+        status = write_totals(out, recording, filter, &read, line, error);
         weir_totals_free(&read);
     }
-    weir_reader_release(reader);
+    weir_recording_release(recording);
     return status;
 }
 
-int weir_summary_write_notes(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
-                             weir_error *error)
+int weir_summary_write_notes(FILE *out, weir_recording *recording, const weir_filter *filter,
+                             const weir_totals *totals, weir_error *error)
 {
     run_notes notes;
     int64_t recorded_unix_ns, suspended_ns;
-    if (!out || !reader || !totals)
+    if (!out || !recording || !totals)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = note_runs(reader, filter, &notes, error);
+    int status = note_runs(recording, filter, &notes, error);
     if (status != WEIR_OK)
         return status;
     find_extent(totals, &recorded_unix_ns, &suspended_ns);
-    put_notes(out, reader, &notes, suspended_ns);
+    put_notes(out, recording, &notes, suspended_ns);
     return weir__check_written(out, "cannot print", error);
 }
 
@@ -607,20 +608,22 @@ static int print_failure(void *self, const weir_record *record, weir_error *erro
     return WEIR_OK;
 }
 
-static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filter, size_t at_most, weir_error *error)
+static int put_failures(FILE *out, weir_recording *recording, const weir_filter *filter, size_t at_most,
+                        weir_error *error)
 {
     char of_run[32] = "";
     int64_t count = 0;
     weir_filter first = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
-    int status = weir__reader_resolve_run(reader, &first.run_id, error);
+    int status = weir__recording_resolve_run(recording, &first.run_id, error);
     if (status == WEIR_OK)
-        status = weir_reader_select(reader, filter, "SELECT count(*) FROM failures", NULL, take_count, &count, error);
+        status =
+            weir_recording_query(recording, filter, "SELECT count(*) FROM failures", NULL, take_count, &count, error);
     if (status != WEIR_OK || count == 0)
         return status;
     fprintf(out, "Failures: %" PRId64 "\n", count);
     first.limit = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX;
     if (at_most)
-        status = weir_reader_each(reader, WEIR_RECORD_FAILURE, &first, print_failure, out, error);
+        status = weir_recording_each(recording, WEIR_RECORD_FAILURE, &first, print_failure, out, error);
     if (first.run_id != WEIR_ALL_RUNS)
         snprintf(of_run, sizeof of_run, ", run %" PRId64, first.run_id);
     if (status == WEIR_OK && first.limit < count)
@@ -628,11 +631,11 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
     return status;
 }
 
-int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filter *filter, size_t at_most,
+int weir_summary_write_failures(FILE *out, weir_recording *recording, const weir_filter *filter, size_t at_most,
                                 weir_error *error)
 {
-    if (!out || !reader)
+    if (!out || !recording)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = put_failures(out, reader, filter, at_most, error);
+    int status = put_failures(out, recording, filter, at_most, error);
     return status == WEIR_OK ? weir__check_written(out, "cannot print", error) : status;
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "stats/read/database_reader.h"
 #include "stats/read/lap_rows.h"
 #include "stats/read/phase_spans.h"
+#include "stats/read/recording.h"
 #include "stats/read/rolled_laps.h"
 #include "stats/schema/measures.h"
 #include "stats/schema/record_tables.h"
@@ -86,7 +86,7 @@ static const unsigned BY_WHOLE_ROLLS =
 
 /* The state of reading the sums of one subject. */
 typedef struct summing {
-    weir_reader *reader;
+    weir_recording *recording;
     const weir_filter *filter; /* resolved */
     weir_grouping grouping;    /* without zeros */
     weir_subject subject;
@@ -127,7 +127,7 @@ static char *end_of_sums(const summing *s)
         { !by_lap && has_kind, "t.kind", "kind" },
     };
     const char *order_by = s->grouping.order_by, *keys_down = s->grouping.reverse && !order_by ? " DESC" : "";
-    sqlite3_str *sql = sqlite3_str_new(s->reader->db);
+    sqlite3_str *sql = sqlite3_str_new(s->recording->db);
     const char *between = " GROUP BY ";
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (keys[i].is_key) {
@@ -201,9 +201,9 @@ static int select_sums(const summing *s, sqlite3_stmt **rows)
     int status = WEIR_OK;
     *rows = NULL;
     if (more && end && begin && is_whole)
-        status = weir__lap_select(s->reader, s->subject, s->filter, &group, rows, s->error);
+        status = weir__lap_select(s->recording, s->subject, s->filter, &group, rows, s->error);
     else
-        status = weir__reader_out_of_memory(s->error);
+        status = weir__recording_out_of_memory(s->error);
     sqlite3_free(more);
     sqlite3_free(end);
     sqlite3_free(begin);
@@ -263,7 +263,7 @@ static int read_total(summing *s, sqlite3_stmt *row, weir_total *total)
     total->key.bin_unix_ns = sqlite3_column_int64(row, more + MORE_TIME);
     total->concurrency = sqlite3_column_double(row, more + MORE_CONCURRENCY);
     total->key.share = sqlite3_column_double(row, more + MORE_SHARE);
-    return weir__total_keep(total) && !is_damaged ? WEIR_OK : weir__reader_out_of_memory(s->error);
+    return weir__total_keep(total) && !is_damaged ? WEIR_OK : weir__recording_out_of_memory(s->error);
 }
 
 static int add_total(summing *s, sqlite3_stmt *row, weir_total_list *list)
@@ -273,7 +273,7 @@ static int add_total(summing *s, sqlite3_stmt *row, weir_total_list *list)
                               "more than %d groups; use fewer keys, wider bins, or a filter", MAX_GROUPS);
     weir_total *all = weir__array_grow(list->all, list->count, sizeof *all);
     if (!all)
-        return weir__reader_out_of_memory(s->error);
+        return weir__recording_out_of_memory(s->error);
     list->all = all;
     return read_total(s, row, &all[list->count++]);
 }
@@ -291,9 +291,9 @@ static int fail_totals(const summing *s, int code)
 {
     int status = WEIR_OK;
     if ((code & 0xff) == SQLITE_CORRUPT)
-        status =
-            weir_reader_each(s->reader, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL, s->error);
-    return status == WEIR_OK ? weir__reader_error(s->reader, code, s->error) : status;
+        status = weir_recording_each(s->recording, weir_record_kind_of(s->subject), s->filter, ignore_record, NULL,
+                                     s->error);
+    return status == WEIR_OK ? weir__recording_error(s->recording, code, s->error) : status;
 }
 
 static int read_totals(summing *s, weir_total_list *list)
@@ -304,7 +304,7 @@ static int read_totals(summing *s, weir_total_list *list)
         status = add_total(s, rows, list);
     if (status == WEIR_OK && code != SQLITE_DONE)
         status = fail_totals(s, code);
-    weir__statement_idle(s->reader, rows);
+    weir__statement_idle(s->recording, rows);
     return status;
 }
 
@@ -315,7 +315,7 @@ static int read_clock(const summing *spans, weir_total_list *clock)
     weir_filter filter = *spans->filter;
     summing *s = malloc(sizeof *s);
     if (!s)
-        return weir__reader_out_of_memory(spans->error);
+        return weir__recording_out_of_memory(spans->error);
     filter.name = NULL;
     *s = *spans;
     s->filter = &filter;
@@ -380,17 +380,17 @@ static int read_subject(summing *s, weir_total_list *list)
     return status == WEIR_OK && is_over_runs && list->count > 0 ? set_time_of_spans(s, list) : status;
 }
 
-int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
+int weir_totals_read(weir_recording *recording, const weir_filter *filter, const weir_grouping *grouping,
                      weir_totals *totals, weir_error *error)
 {
-    if (!reader || !totals)
+    if (!recording || !totals)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     summing *s = calloc(1, sizeof *s);
     *totals = (weir_totals){ 0 };
     if (!s)
-        return weir__reader_out_of_memory(error);
-    s->reader = reader;
+        return weir__recording_out_of_memory(error);
+    s->recording = recording;
     s->filter = &resolved;
     s->grouping = grouping ? *grouping : (weir_grouping){ .by = 0 };
     s->grouping.bin_steps = s->grouping.bin_steps > 0 ? s->grouping.bin_steps : 1;
@@ -398,15 +398,15 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
     s->error = error;
 
     /* So that everything is read from one snapshot, even if a writer is active. */
-    int status = weir_reader_hold(reader, error);
+    int status = weir_recording_hold(recording, error);
     if (status == WEIR_OK) {
-        status = weir__reader_resolve_run(reader, &resolved.run_id, error);
+        status = weir__recording_resolve_run(recording, &resolved.run_id, error);
         if (status == WEIR_OK && !(s->grouping.by & ~BY_WHOLE_ROLLS))
-            status = weir__rolls_serve(reader, &resolved, &s->is_rolled, error);
+            status = weir__rolls_serve(recording, &resolved, &s->is_rolled, error);
         for (s->subject = 0; s->subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; s->subject++)
             if (!s->grouping.subjects || s->grouping.subjects & 1u << s->subject)
                 status = read_subject(s, &totals->of[s->subject]);
-        weir_reader_release(reader);
+        weir_recording_release(recording);
     }
     free(s);
     if (status != WEIR_OK)

@@ -16,7 +16,7 @@
  *               retries change nothing about it. A roll is in the transaction of the entry that ends it.
  *   Old laps    After a transaction, each of its writers has the old laps of its own runs replaced, by its own keep_ns.
  *   Failing     The disk fails for all: each writer keeps its batch, and it is tried again for all. Patience is the
- *               writer's own: one that closes after its limit loses its entries, is told, and the others go on.
+ *               writer's own: one that closes after its limit loses its entries, gets an error, and the others go on.
  *   Closing     A writer is closed when all of it is committed or dropped. If others go on, the log is then synced.
  *               The last one ends the thread and closes the connection. This moves the log into the database. If
  *               others have the file open, it leaves the log to them, and the log is synced. Either way the ended run
@@ -79,7 +79,7 @@ typedef struct weir_store {
     weir_insert rows;
     int64_t delay_ns;
     int64_t outage_since_ns; /* 0 = none */
-    bool outage_told;
+    bool outage_reported;
     int wait_at_pages; /* of the log: then it waits for the readers, to begin the log again */
 } weir_store;
 

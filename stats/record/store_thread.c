@@ -145,12 +145,12 @@ static void end_problem_locked(weir_store *store)
 
 static void tell_recovery(weir_store *store, int64_t num_lost)
 {
-    if (store->outage_told)
+    if (store->outage_reported)
         weir_log(WEIR_LOG_INFO, "database %s accepts entries again after %.1f s; %" PRId64 " entries were dropped",
                  store->path_text.text, (double)(weir_clock_ns() - store->outage_since_ns) / (double)WEIR_SECOND,
                  num_lost);
     store->outage_since_ns = 0;
-    store->outage_told = false;
+    store->outage_reported = false;
     store->delay_ns = 0;
 }
 
@@ -159,9 +159,9 @@ static void tell_outage(weir_store *store, const weir_problem *problem)
     int64_t now_ns = weir_clock_ns();
     if (store->outage_since_ns == 0)
         store->outage_since_ns = now_ns;
-    if (store->outage_told || now_ns - store->outage_since_ns < quiet_outage_ns)
+    if (store->outage_reported || now_ns - store->outage_since_ns < quiet_outage_ns)
         return;
-    store->outage_told = true;
+    store->outage_reported = true;
     weir_log(WEIR_LOG_WARNING, "database %s: %s; trying again%s", store->path_text.text, problem->text,
              weir__database_hint(problem->code));
 }

@@ -28,7 +28,7 @@ typedef struct weir_limit_rules {
     /* The limit in the time that the totals (by name) are of. stages: all of the run. WEIR_OK or WEIR_ENOMEM. */
     int (*judge)(const weir_totals *totals, const weir_records *stages, weir_named_limit *limit, weir_error *error);
     /* The limit of the records that match the filter, which may be NULL. Results are those of queries. */
-    int (*read)(weir_reader *reader, const weir_filter *filter, weir_named_limit *limit, weir_error *error);
+    int (*read)(weir_recording *recording, const weir_filter *filter, weir_named_limit *limit, weir_error *error);
     const void *reserved[4]; /* NULL */
 } weir_limit_rules;
 

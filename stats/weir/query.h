@@ -3,21 +3,21 @@
  * writing to; and checking and merging databases. Queries only read: no writer is needed, and writers are
  * not disturbed.
  *
- *     weir_reader_open("pipeline_stats.db", &reader, &error);
- *     weir_query_begin(reader, WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN, .name = "decode" }, &query,
+ *     weir_recording_open("pipeline_stats.db", &recording, &error);
+ *     weir_query_begin(recording, WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN, .name = "decode" }, &query,
  *                      &error);
  *     while ((status = weir_query_next(query, &record, &error)) == WEIR_OK)
  *         printf("%s: %.3f s a task\n", record->lap.name,
  *                weir_measure_of(WEIR_SUBJECT_STAGE, "ave_time", &record->lap.metrics, record->lap.elapsed_ns));
  *     weir_query_end(query);
- *     weir_reader_close(reader);
+ *     weir_recording_close(recording);
  *
  * All times are nanoseconds: durations end in _ns, points in time in _unix_ns. The database holds seconds in doubles,
  * so points in time are exact to a quarter of a microsecond. Metrics are the structs of weir/metrics.h;
  * weir_subject_measures() lists what is derived from them. A lap covers the time from end_unix_ns - elapsed_ns to
  * end_unix_ns; sums add up exactly, and means are weighted by what they are a mean of, for any grouping.
  *
- * A reader and its queries belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no such
+ * A recording and its queries belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no such
  * run); WEIR_EDATA (not a weir database, or damaged); WEIR_EUNSUPPORTED (a newer schema); WEIR_EBUSY, WEIR_EIO,
  * WEIR_ENOMEM, … *error (may be NULL) holds one line that names the path.
  */
@@ -102,47 +102,48 @@ WEIR_API double weir_num_slots(const weir_task_metrics *task, int64_t elapsed_ns
 
 /* -- the database -- */
 
-typedef struct weir_reader weir_reader;
+typedef struct weir_recording weir_recording;
 
 /*
- * Opens; on failure *reader is NULL. SPDL's own databases are read, too: values that these lack are not known, see
- * weir_reader_lacks().
+ * Opens; on failure *recording is NULL. SPDL's own databases are read, too: values that these lack are not known, see
+ * weir_recording_lacks().
  */
-WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error *error);
+WEIR_API int weir_recording_open(const char *path, weir_recording **recording, weir_error *error);
 
 struct weir_sqlite_writer;
 
 /*
  * Opens what a writer records, in its file or in memory, while the run goes on or after it. First waits until all
  * that the writer has observed is written (weir_sqlite_flush()). Laps are observed when they end
- * (weir_pipeline_options.stats_interval_ns). The reader is a connection of its own, and may be used on another
- * thread. The reader also works after weir_sqlite_close(). A reader may hold a recording in memory
- * (weir_reader_hold()), or be in the middle of a query of it. Meanwhile the writer keeps entries in its buffer. On
- * failure *reader is NULL, with a status of weir_sqlite_flush() or weir_reader_open(). Any thread.
+ * (weir_pipeline_options.stats_interval_ns). What is opened is a connection of its own. It may be used on another
+ * thread, and works after weir_sqlite_close(), too. While it holds a recording in memory
+ * (weir_recording_hold()), or is in the middle of a query of it, the writer keeps entries in its buffer. On
+ * failure *recording is NULL, with a status of weir_sqlite_flush() or weir_recording_open(). Any thread.
  */
-WEIR_API int weir_reader_open_writer(struct weir_sqlite_writer *writer, weir_reader **reader, weir_error *error);
+WEIR_API int weir_recording_open_writer(struct weir_sqlite_writer *writer, weir_recording **recording,
+                                        weir_error *error);
 
-/* All queries of the reader must have ended. NULL is accepted. */
-WEIR_API void weir_reader_close(weir_reader *reader);
+/* All queries of the recording must have ended. NULL is accepted. */
+WEIR_API void weir_recording_close(weir_recording *recording);
 
 /* The path as it was opened, for messages. */
-WEIR_API const char *weir_reader_path(const weir_reader *reader);
+WEIR_API const char *weir_recording_path(const weir_recording *recording);
 
 /* What the database lacks, as a sentence without a full stop; NULL = nothing. */
-WEIR_API const char *weir_reader_lacks(const weir_reader *reader);
+WEIR_API const char *weir_recording_lacks(const weir_recording *recording);
 
 /*
  * From hold to release, all reads see one snapshot, even if a writer is active. The writer's log cannot be cleaned up
  * meanwhile, so do not hold for hours. Without a hold, each query and each aggregation sees its own snapshot.
  */
-WEIR_API int weir_reader_hold(weir_reader *reader, weir_error *error);
-WEIR_API void weir_reader_release(weir_reader *reader);
+WEIR_API int weir_recording_hold(weir_recording *recording, weir_error *error);
+WEIR_API void weir_recording_release(weir_recording *recording);
 
 /*
  * The text of the SQL statement behind the last query, or the last subject of a sum, with its values; valid until the next
  * one; NULL = none. docs/sql.md says what other programs need to run it.
  */
-WEIR_API const char *weir_reader_sql(const weir_reader *reader);
+WEIR_API const char *weir_recording_sql(const weir_recording *recording);
 
 /* -- which records -- */
 
@@ -200,7 +201,7 @@ typedef enum weir_run_part {
  * Where from_phase and until_phase of filters apply, and positions within steps: phases that a program marks inside a
  * step ("forward", "backward") are its parts, like smdebug's StepPhase. A zeroed struct is the default.
  */
-typedef struct weir_window {
+typedef struct weir_selection {
     bool every;   /* each time that from_phase begins, up to the next until_phase, not only the first time */
     bool by_step; /* from_phase not before from_step, until_phase not before until_step. Without phases: from the
                      first lap in from_step, through the last one in until_step. The step of a lap is the last one
@@ -208,25 +209,26 @@ typedef struct weir_window {
     int64_t from_step, until_step;
     weir_run_part part; /* not together with the others */
     /* globs of modes, as weir_filter.from_phase and until_phase are of phases (NULL = any). With both, the mode and the phase
-       must match. The strings must live as long as the window is set */
+       must match. The strings must live as long as the selection is set */
     const char *from_mode, *until_mode;
-} weir_window;
+} weir_selection;
 
-WEIR_API int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window, size_t window_size,
-                                          weir_error *error);
+WEIR_API int weir_recording_set_selection_sized(weir_recording *recording, const weir_selection *selection,
+                                                size_t selection_size, weir_error *error);
 
-/* Sets the window of all queries and sums that begin from now on; NULL = the default. Copied. WEIR_OK or
+/* Sets the selection of all queries and sums that begin from now on; NULL = the default. Copied. WEIR_OK or
    WEIR_EINVAL. */
-static inline int weir_reader_set_window(weir_reader *reader, const weir_window *window, weir_error *error)
+static inline int weir_recording_set_selection(weir_recording *recording, const weir_selection *selection,
+                                               weir_error *error)
 {
-    return weir_reader_set_window_sized(reader, window, sizeof *window, error);
+    return weir_recording_set_selection_sized(recording, selection, sizeof *selection, error);
 }
 
 /*
  * Laps and sums that are read from now on are without histograms, or with them again: percentiles are not known then. Reading
  * many laps takes less time without. NULL is fine.
  */
-WEIR_API void weir_reader_skip_histograms(weir_reader *reader, bool skip);
+WEIR_API void weir_recording_skip_histograms(weir_recording *recording, bool skip);
 
 /* -- records -- */
 
@@ -433,7 +435,7 @@ typedef struct weir_query weir_query;
 
 /* Starts to read; filter may be NULL. On failure *query is NULL. Memory use does not depend on the number of
    records. */
-WEIR_API int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+WEIR_API int weir_query_begin(weir_recording *recording, weir_record_kind kind, const weir_filter *filter,
                               weir_query **query, weir_error *error);
 
 /* The next record, valid until the next call for this query. WEIR_EOF after the last one, also if called again. */
@@ -447,21 +449,21 @@ WEIR_API void weir_query_end(weir_query *query);
 typedef int weir_record_function(void *self, const weir_record *record, weir_error *error);
 
 /* Calls `each` for the records of a kind that match the filter (may be NULL). WEIR_OK, or the first failure. */
-static inline int weir_reader_each(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
-                                   weir_record_function *each, void *self, weir_error *error)
+static inline int weir_recording_each(weir_recording *recording, weir_record_kind kind, const weir_filter *filter,
+                                      weir_record_function *each, void *self, weir_error *error)
 {
     weir_query *query = NULL;
     const weir_record *record = NULL;
-    int status = each ? weir_query_begin(reader, kind, filter, &query, error) : WEIR_EINVAL;
+    int status = each ? weir_query_begin(recording, kind, filter, &query, error) : WEIR_EINVAL;
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
         status = each(self, record, error);
     weir_query_end(query);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Calls `each` for the laps of all subjects that match the filter, in the order of their ends. As weir_reader_each(). */
-WEIR_API int weir_reader_each_lap(weir_reader *reader, const weir_filter *filter, weir_record_function *each,
-                                  void *self, weir_error *error);
+/* Calls `each` for the laps of all subjects that match the filter, in the order of their ends. As weir_recording_each(). */
+WEIR_API int weir_recording_each_lap(weir_recording *recording, const weir_filter *filter, weir_record_function *each,
+                                     void *self, weir_error *error);
 
 /* Copies of records. */
 typedef struct weir_records {
@@ -471,17 +473,17 @@ typedef struct weir_records {
 
 /* Copies the records of a kind that match the filter (may be NULL); laps have no histograms. After success free them with
    weir_records_free(); otherwise there are none. */
-WEIR_API int weir_records_read(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+WEIR_API int weir_records_read(weir_recording *recording, weir_record_kind kind, const weir_filter *filter,
                                weir_records *records, weir_error *error);
 WEIR_API void weir_records_free(weir_records *records);
 
 /* Whether any record matches. */
-static inline int weir_reader_has(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
-                                  weir_error *error)
+static inline int weir_recording_has(weir_recording *recording, weir_record_kind kind, const weir_filter *filter,
+                                     bool *found, weir_error *error)
 {
     weir_query *query = NULL;
     const weir_record *record = NULL;
-    int status = found ? weir_query_begin(reader, kind, filter, &query, error) : WEIR_EINVAL;
+    int status = found ? weir_query_begin(recording, kind, filter, &query, error) : WEIR_EINVAL;
     if (status == WEIR_OK)
         status = weir_query_next(query, &record, error);
     if (found)
@@ -490,7 +492,7 @@ static inline int weir_reader_has(weir_reader *reader, weir_record_kind kind, co
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* A row of weir_reader_select(): a cell for each column, its value in each form. */
+/* A row of weir_recording_query(): a cell for each column, its value in each form. */
 typedef struct weir_row {
     bool is_null;
     int64_t whole;    /* 0 = NULL */
@@ -530,11 +532,11 @@ typedef int weir_row_function(void *self, const weir_row *row, weir_error *error
  * "SELECT …" or ", another AS (…) SELECT …": it follows a WITH RECURSIVE of these tables. `text` (may be NULL) is its
  * parameter :text. WEIR_OK, or the first failure.
  */
-WEIR_API int weir_reader_select(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
-                                weir_row_function *each, void *self, weir_error *error);
+WEIR_API int weir_recording_query(weir_recording *recording, const weir_filter *filter, const char *sql,
+                                  const char *text, weir_row_function *each, void *self, weir_error *error);
 
 /* The names of these tables, which are also valid as `sql` of "SELECT * FROM …"; NULL = there are no more. Any thread. */
-WEIR_API const char *weir_reader_table(size_t index);
+WEIR_API const char *weir_recording_table(size_t index);
 
 typedef enum weir_row_type {
     WEIR_ROW_INT = 0, /* weir_row.whole */
@@ -549,13 +551,13 @@ typedef struct weir_row_column {
     weir_row_type type; /* as the table declares it; of an expression, what all of its values can be read as */
 } weir_row_column;
 
-/* The rows of weir_reader_select() one after the other, with names and types of the columns. */
+/* The rows of weir_recording_query() one after the other, with names and types of the columns. */
 typedef struct weir_rows weir_rows;
 
-/* The arguments are those of weir_reader_select(). The rows are of one snapshot. A statement with expressions may be
+/* The arguments are those of weir_recording_query(). The rows are of one snapshot. A statement with expressions may be
    run twice: their types are only known from their values. On success end them with weir_rows_end(), before the
-   reader is closed. On failure *rows is NULL. */
-WEIR_API int weir_rows_begin(weir_reader *reader, const weir_filter *filter, const char *sql, const char *text,
+   recording is closed. On failure *rows is NULL. */
+WEIR_API int weir_rows_begin(weir_recording *recording, const weir_filter *filter, const char *sql, const char *text,
                              weir_rows **rows, weir_error *error);
 
 /* *count of them, in the order of the cells; valid until weir_rows_end(). NULL and 0 of NULL. */
@@ -567,8 +569,9 @@ WEIR_API int weir_rows_next(weir_rows *rows, const weir_row **row, weir_error *e
 /* NULL is fine. */
 WEIR_API void weir_rows_end(weir_rows *rows);
 
-/* One run: WEIR_LAST_RUN, WEIR_PREVIOUS_RUN or its number. Texts are valid until the next call for this reader. */
-WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);
+/* One run: WEIR_LAST_RUN, WEIR_PREVIOUS_RUN or its number. Texts are valid until the next call for this recording. */
+WEIR_API int weir_recording_find_run(weir_recording *recording, int64_t run_id, weir_run_record *run,
+                                     weir_error *error);
 
 /* -- sums -- */
 
@@ -660,7 +663,7 @@ typedef struct weir_totals {
  * matches the filter, there are no groups, which is not an error. After success call weir_totals_free(), which also
  * frees what the totals point to. WEIR_ELIMIT if there are more than 100,000 groups.
  */
-WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
+WEIR_API int weir_totals_read(weir_recording *recording, const weir_filter *filter, const weir_grouping *grouping,
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
 
@@ -714,7 +717,7 @@ typedef void weir_finding_function(void *self, const weir_finding *finding);
  *
  * Returns WEIR_OK if the checks could be run, even if they found faults.
  */
-WEIR_API int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *report, void *self,
+WEIR_API int weir_database_check(weir_recording *recording, bool quick, weir_finding_function *report, void *self,
                                  weir_error *error);
 
 /* -- merging -- */

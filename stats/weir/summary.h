@@ -19,7 +19,7 @@ extern "C" {
  * of weir/verdict.h, in the library weir-advice. What it writes is printed only if the whole summary can be made.
  * WEIR_OK, or a failure, which then is that of the summary, with *error filled.
  */
-typedef int weir_summary_line(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
+typedef int weir_summary_line(FILE *out, weir_recording *recording, const weir_filter *filter, weir_error *error);
 
 /*
  * Writes the summary of all records that match the filter (NULL = all). The summary begins with "PIPELINE PERFORMANCE
@@ -33,15 +33,15 @@ typedef int weir_summary_line(FILE *out, weir_reader *reader, const weir_filter 
  * WEIR_OK; WEIR_ENOTFOUND (no such file, no such run); WEIR_EDATA (not a weir database, or damaged); WEIR_EIO and
  * others; *error (may be NULL) names the path. Nothing is written unless everything could be read.
  */
-WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
-                                weir_summary_line *line, weir_error *error);
+WEIR_API int weir_summary_write(FILE *out, weir_recording *recording, const weir_filter *filter,
+                                const weir_totals *totals, weir_summary_line *line, weir_error *error);
 
 /*
- * Prints only what a reader must know about the selected records, a line for each: that the process was suspended, that
+ * Prints only what a recording must know about the selected records, a line for each: that the process was suspended, that
  * entries or records of a trace were lost, that folders could not be read, that items succeeded with damage. Nothing if
  * there is nothing of that kind. totals: those of the filter. Results as above.
  */
-WEIR_API int weir_summary_write_notes(FILE *out, weir_reader *reader, const weir_filter *filter,
+WEIR_API int weir_summary_write_notes(FILE *out, weir_recording *recording, const weir_filter *filter,
                                       const weir_totals *totals, weir_error *error);
 
 /*
@@ -51,8 +51,8 @@ WEIR_API int weir_summary_write_notes(FILE *out, weir_reader *reader, const weir
  * Control characters in labels and messages are printed as \n, \x1b, …; all other bytes as they are.
  * Results as above.
  */
-WEIR_API int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filter *filter, size_t at_most,
-                                         weir_error *error);
+WEIR_API int weir_summary_write_failures(FILE *out, weir_recording *recording, const weir_filter *filter,
+                                         size_t at_most, weir_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /*
  * libFuzzer's target: everything that reads a database, on two recorded runs in which the input has changed values. The
- * first byte chooses the reader, the second one a filter, the others are the changes. Whatever the values are, readers
+ * first byte chooses the recording, the second one a filter, the others are the changes. Whatever the values are, readers
  * return a result or an error with a text. Damaged files are SQLite's business: tests/torture/run has them.
  */
 #include <inttypes.h>
@@ -211,12 +211,12 @@ static int ignore_lap(void *self, const weir_record *lap, weir_error *error)
 /* What no command reads. */
 static void read_by_library(void)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_error error = { 0 };
-    if (weir_reader_open(path, &reader, &error) == WEIR_OK) {
-        int status = weir_reader_each_lap(reader, NULL, ignore_lap, NULL, &error);
+    if (weir_recording_open(path, &recording, &error) == WEIR_OK) {
+        int status = weir_recording_each_lap(recording, NULL, ignore_lap, NULL, &error);
         require(status >= 0 || error.message[0]);
-        weir_reader_close(reader);
+        weir_recording_close(recording);
     } else
         require(error.message[0]);
 }
@@ -228,12 +228,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return -1;
     run_weir_clean();
     changed_database_write(&database, path, data + 2, size - 2);
-    size_t reader = data[0] % (COUNT(filtered) + COUNT(unfiltered) + 1);
-    if (reader < COUNT(filtered)) {
-        snprintf(line, sizeof line, "%s%s", filtered[reader], filters[data[1] % COUNT(filters)]);
+    size_t recording = data[0] % (COUNT(filtered) + COUNT(unfiltered) + 1);
+    if (recording < COUNT(filtered)) {
+        snprintf(line, sizeof line, "%s%s", filtered[recording], filters[data[1] % COUNT(filters)]);
         run_weir(line, ' ');
-    } else if (reader < COUNT(filtered) + COUNT(unfiltered))
-        run_weir(unfiltered[reader - COUNT(filtered)], ' ');
+    } else if (recording < COUNT(filtered) + COUNT(unfiltered))
+        run_weir(unfiltered[recording - COUNT(filtered)], ' ');
     else
         read_by_library();
     return 0;

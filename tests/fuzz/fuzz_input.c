@@ -37,7 +37,7 @@ static void write_file(const char *path, const uint8_t *data, size_t size)
 }
 
 /* A status below 0 has a text. */
-static int told(int status, const weir_error *error)
+static int reported(int status, const weir_error *error)
 {
     require(status >= 0 || error->message[0]);
     return status;
@@ -77,9 +77,9 @@ static void read_archive(const uint8_t *data, size_t size)
     weir_tar_members members = { 0 };
     weir_error error = { 0 };
     write_file("members.tar", data, size);
-    int status = told(weir__tar_members_open(&members, "members.tar", &error), &error);
+    int status = reported(weir__tar_members_open(&members, "members.tar", &error), &error);
     while (status == WEIR_OK) {
-        status = told(weir__tar_members_next(&members, &error), &error);
+        status = reported(weir__tar_members_next(&members, &error), &error);
         require(status != WEIR_OK || (members.size >= 0 && members.offset >= 0 && members.name &&
                                       members.offset <= (int64_t)size - members.size));
     }
@@ -125,7 +125,7 @@ static void read_dataset(weir_dataset *dataset)
     weir_error error = { 0 };
     uint32_t *classes = NULL;
     weir_sampler_items items = weir_dataset_items(dataset);
-    if (told(weir_dataset_read_classes(dataset, &classes, &error), &error) == WEIR_OK)
+    if (reported(weir_dataset_read_classes(dataset, &classes, &error), &error) == WEIR_OK)
         for (uint64_t i = 0; i < weir_dataset_count(dataset); i++)
             require(classes[i] < weir_dataset_num_classes(dataset) && weir_dataset_class_name(dataset, classes[i]));
     free(classes);
@@ -133,7 +133,7 @@ static void read_dataset(weir_dataset *dataset)
         weir_entry *entry = calloc(1, sizeof *entry);
         entry->number = i;
         error = (weir_error){ 0 };
-        require(told(items.fill(items.self, entry, &error), &error) != WEIR_OK || entry->path);
+        require(reported(items.fill(items.self, entry, &error), &error) != WEIR_OK || entry->path);
         weir_entry_free(entry);
     }
 }
@@ -147,10 +147,11 @@ static void read_index(const uint8_t *data, size_t size)
     size_t sum = 0;
     changed_database_write(&clips, "clips.weir", data + 1, size - 1);
     for (int question = WEIR_DATASET_SUMMARY; question <= WEIR_DATASET_CLIPS; question++)
-        told(weir_dataset_ask("clips.weir", (weir_dataset_question)question, where, count_row, &sum, &error), &error);
+        reported(weir_dataset_ask("clips.weir", (weir_dataset_question)question, where, count_row, &sum, &error),
+                 &error);
     error = (weir_error){ 0 };
-    if (told(weir_dataset_open("clips.weir", &(weir_dataset_options){ .where = where }, &dataset, &error), &error) ==
-        WEIR_OK) {
+    if (reported(weir_dataset_open("clips.weir", &(weir_dataset_options){ .where = where }, &dataset, &error),
+                 &error) == WEIR_OK) {
         read_dataset(dataset);
         weir_dataset_close(dataset);
     }

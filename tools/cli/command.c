@@ -91,13 +91,13 @@ static int extend_range(void *self, const weir_record *record, weir_error *error
     return WEIR_OK;
 }
 
-static int find_range(weir_reader *reader, const weir_filter *filter, time_range *range, weir_error *error)
+static int find_range(weir_recording *recording, const weir_filter *filter, time_range *range, weir_error *error)
 {
     weir_filter latest = *filter;
     latest.descending = true;
     latest.limit = 1;
-    int status = weir_reader_each(reader, WEIR_RECORD_RUN, filter, extend_range, range, error);
-    return status == WEIR_OK ? weir_reader_each(reader, WEIR_RECORD_QUEUE, &latest, extend_range, range, error)
+    int status = weir_recording_each(recording, WEIR_RECORD_RUN, filter, extend_range, range, error);
+    return status == WEIR_OK ? weir_recording_each(recording, WEIR_RECORD_QUEUE, &latest, extend_range, range, error)
                              : status;
 }
 
@@ -130,7 +130,7 @@ const char *tool_no_records(const tool_call *call)
                                  : "no such records in this run; weir query DB --list contents shows what there is";
 }
 
-static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+static int make_filter(const tool_call *call, weir_recording *recording, weir_filter *filter, weir_error *error)
 {
     const tool_shared *shared = &call->shared;
     *filter = (weir_filter){
@@ -142,7 +142,7 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
     time_range range = { 0 };
     int status = WEIR_OK;
     if (shared->since.kind > TOOL_TIME_UNIX || shared->until.kind > TOOL_TIME_UNIX)
-        status = find_range(reader, filter, &range, error);
+        status = find_range(recording, filter, &range, error);
     filter->name = shared->name;
     filter->start_unix_ns = resolved(&shared->since, &range);
     filter->end_unix_ns = resolved(&shared->until, &range);
@@ -153,36 +153,36 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
     filter->mode = shared->mode;
     filter->from_phase = shared->from_phase;
     filter->until_phase = shared->until_phase;
-    weir_window window = { .every = shared->every_time,
-                           .by_step = shared->between.given,
-                           .from_step = shared->between.first,
-                           .until_step = shared->between.last,
-                           .part = (weir_run_part)shared->part,
-                           .from_mode = shared->from_mode,
-                           .until_mode = shared->until_mode };
-    return status == WEIR_OK ? weir_reader_set_window(reader, &window, error) : status;
+    weir_selection selection = { .every = shared->every_time,
+                                 .by_step = shared->between.given,
+                                 .from_step = shared->between.first,
+                                 .until_step = shared->between.last,
+                                 .part = (weir_run_part)shared->part,
+                                 .from_mode = shared->from_mode,
+                                 .until_mode = shared->until_mode };
+    return status == WEIR_OK ? weir_recording_set_selection(recording, &selection, error) : status;
 }
 
-int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter)
+int tool_open(const tool_call *call, const char *path, weir_recording **recording, weir_filter *filter)
 {
     weir_error error = { 0 };
     if (weir_output_is(path, WEIR_OUTPUT_INDEX))
         return tool_refuse(call, "%s: an index of a dataset, not a database of statistics; weir index shows it",
                            path);
-    int status = weir_reader_open(path, reader, &error);
+    int status = weir_recording_open(path, recording, &error);
     if (status == WEIR_ENOTFOUND)
         return tool_refuse(call, "%s", error.message); /* a wrong argument, not a failed run */
     if (status == WEIR_OK)
-        status = weir_reader_hold(*reader, &error);
+        status = weir_recording_hold(*recording, &error);
     if (status == WEIR_OK && filter)
-        status = make_filter(call, *reader, filter, &error);
+        status = make_filter(call, *recording, filter, &error);
     if (status == WEIR_OK && filter && filter->end_unix_ns != 0 && filter->end_unix_ns <= filter->start_unix_ns) {
-        weir_reader_close(*reader);
+        weir_recording_close(*recording);
         return tool_refuse(call, "--until: the end of the range must be after its start");
     }
     if (status == WEIR_OK)
         return TOOL_DONE;
-    weir_reader_close(*reader);
+    weir_recording_close(*recording);
     if (weir_output_is(path, WEIR_OUTPUT_TRACE))
         return tool_refuse(call, "%s: not a database; if it is a trace, weir trace shows it", path);
     return tool_fail_early(call, &error);
@@ -206,16 +206,16 @@ int tool_finish(const tool_call *call)
 
 int tool_answer(const tool_call *call)
 {
-    weir_reader *reader = NULL;
+    weir_recording *recording = NULL;
     weir_filter filter;
     weir_error error = { 0 };
     int exit_status = call->command->check ? call->command->check(call) : TOOL_DONE;
     if (exit_status == TOOL_DONE)
-        exit_status = tool_open(call, call->words[0], &reader, &filter);
+        exit_status = tool_open(call, call->words[0], &recording, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    int status = call->command->answer(call, reader, &filter, &error);
-    weir_reader_close(reader);
+    int status = call->command->answer(call, recording, &filter, &error);
+    weir_recording_close(recording);
     if (status != WEIR_OK && status != WEIR_ENOTFOUND)
         return tool_fail(call, &error);
     exit_status = tool_finish(call);

@@ -70,7 +70,7 @@ typedef struct tool_command {
     /* Instead of run, for a command that reads the database that is its first argument: check (NULL = none) refuses
        options that contradict each other; answer prints. Its WEIR_ENOTFOUND means that there is nothing to show. */
     int (*check)(const tool_call *call);
-    int (*answer)(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error);
+    int (*answer)(const tool_call *call, weir_recording *recording, weir_filter *filter, weir_error *error);
 } tool_command;
 
 /* command_table.c: all of them, in the order of the help; NULL at the end. */
@@ -106,10 +106,10 @@ const char *tool_no_records(const tool_call *call);
 
 /*
  * Opens the database at `path`, holds it (everything read belongs to one moment), and makes a filter of the shared
- * options: relative times are resolved, a run that does not exist is refused. After TOOL_DONE, close *reader. filter
+ * options: relative times are resolved, a run that does not exist is refused. After TOOL_DONE, close *recording. filter
  * may be NULL.
  */
-int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter);
+int tool_open(const tool_call *call, const char *path, weir_recording **recording, weir_filter *filter);
 
 /* Runs a command that has no run function. */
 int tool_answer(const tool_call *call);

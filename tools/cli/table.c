@@ -412,9 +412,9 @@ static void place_columns(table *t, bool is_alone)
         const table_column *column = &t->columns[i];
         bool is_same = is_alone && column->title && count_same(t, i) == num_rows;
         bool is_empty = is_same && !(t->cells[i] && *t->cells[i]);
-        bool is_told = is_same && t->limit && num_rows > 1 && *t->columns->name && *column->title &&
-                       column->kind != TABLE_VERDICT;
-        t->places[i] = !column->title || is_empty ? NOWHERE : is_told ? IN_SENTENCE : IN_ROW;
+        bool is_reported = is_same && t->limit && num_rows > 1 && *t->columns->name && *column->title &&
+                           column->kind != TABLE_VERDICT;
+        t->places[i] = !column->title || is_empty ? NOWHERE : is_reported ? IN_SENTENCE : IN_ROW;
         key = i < t->num_keys && t->places[i] != NOWHERE ? i : key;
         num_varied += i < t->num_keys && is_in_row(t, i);
     }

@@ -46,13 +46,13 @@ static void add_finding(void *self, const weir_finding *finding)
     table_words(found->t, finding->text);
 }
 
-static int check(const tool_call *call, weir_reader *reader)
+static int check(const tool_call *call, weir_recording *recording)
 {
     weir_error error = { 0 };
     table_format format = tool_format(call);
     findings found = { .all = settings.verbose || format != TABLE_TEXT };
     found.t = table_begin(stdout, format, TABLE_COLUMNS(columns));
-    int status = weir_database_check(reader, settings.quick, add_finding, &found, &error);
+    int status = weir_database_check(recording, settings.quick, add_finding, &found, &error);
     table_end_alone(found.t);
     if (status != WEIR_OK)
         return tool_fail(call, &error);
@@ -66,12 +66,12 @@ static int check(const tool_call *call, weir_reader *reader)
 
 static int run(tool_call *call)
 {
-    weir_reader *reader;
-    int exit_status = tool_open(call, call->words[0], &reader, NULL);
+    weir_recording *recording;
+    int exit_status = tool_open(call, call->words[0], &recording, NULL);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    exit_status = check(call, reader);
-    weir_reader_close(reader);
+    exit_status = check(call, recording);
+    weir_recording_close(recording);
     return exit_status;
 }
 

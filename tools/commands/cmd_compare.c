@@ -37,7 +37,7 @@ static const option_kind run_b_kind = { .parse = tool_parse_run, .wanted = "the 
 
 static const option_row rows[] = {
     { ROW("run-b", run_b, run_b_kind), .argument = "N|last|previous",
-      .help = "the run of B, if it is another one than --run; A and B may then be the same database" },
+      .help = "the run of B (default: as --run); A and B may then be the same database" },
     { ROW("all", all, option_flag),
       .help =
           "show all metrics (without it, and without --json or --csv, the throughput and the seven that differ most "
@@ -218,7 +218,7 @@ static const comparison_pair *say_limits(FILE *out, const lap_comparison *c)
 }
 
 /* The slower run is slower because of its limit: of what the named stage itself, not something around it, decides. */
-static void say_why(FILE *out, const lap_comparison *c, const comparison_pair *told)
+static void say_why(FILE *out, const lap_comparison *c, const comparison_pair *reported)
 {
     const comparison_pair *sink = comparison_find_sink(c);
     comparison_verdict verdict = sink ? comparison_compare(sink, "items_per_s").verdict : VERDICT_UNKNOWN;
@@ -233,7 +233,7 @@ static void say_why(FILE *out, const lap_comparison *c, const comparison_pair *t
     if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower])
         prose_line(out, "%c is slower because of %s, which %c does not have.", letter_of(slower),
                    stage->sides[slower]->key.name, letter_of(!slower));
-    else if (stage && stage != told && (is_in_stage || both_threads)) {
+    else if (stage && stage != reported && (is_in_stage || both_threads)) {
         effect e = effect_of(stage);
         if (isfinite(e.whole))
             say_cause(out, &e);
@@ -399,7 +399,7 @@ static bool is_one_run_twice(const tool_call *call)
 
 static int read_side(const tool_call *call, int side, lap_comparison *c)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter;
     weir_error error = { 0 };
     tool_call own = *call;
@@ -411,13 +411,13 @@ static int read_side(const tool_call *call, int side, lap_comparison *c)
         own.shared.run_id = settings.run_b;
     }
     bool is_previous = own.shared.run_given && own.shared.run_id == WEIR_PREVIOUS_RUN;
-    int exit_status = tool_open(&own, call->words[side], &reader, &filter);
+    int exit_status = tool_open(&own, call->words[side], &recording, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    if (weir_reader_lacks(reader))
-        fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
-    int status = comparison_read(c, side, reader, &filter, &error);
-    weir_reader_close(reader);
+    if (weir_recording_lacks(recording))
+        fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_recording_lacks(recording));
+    int status = comparison_read(c, side, recording, &filter, &error);
+    weir_recording_close(recording);
     if (status == WEIR_ENOTFOUND && is_previous)
         return tool_refuse(call, "%s; record another run, or name a second database", error.message);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);

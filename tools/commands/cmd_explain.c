@@ -15,16 +15,15 @@ static struct settings {
 #define ROW(option, what) .name = (option), .kind = &option_flag, .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { ROW("verbose", all), .letter = 'v',
-      .help = "print all the evidence, and the limit after each change" },
+    { ROW("verbose", all), .letter = 'v', .help = "print all the evidence, and the limit after each change" },
     { ROW("c", code), .help = "also print the changes as settings in C" },
     { 0 },
 };
 
 static void put_json_advice(const weir_verdict_advice *a)
 {
-    json_print(stdout, "{'change': %s, 'options': %s, 'code': %s, 'gain': %g, 'error': %g, 'low': %g, 'high': %g, ", a->change,
-               a->options, a->code, a->gain, a->error, a->low, a->high);
+    json_print(stdout, "{'change': %s, 'options': %s, 'code': %s, 'gain': %g, 'error': %g, 'low': %g, 'high': %g, ",
+               a->change, a->options, a->code, a->gain, a->error, a->low, a->high);
     json_print(stdout, "'items_per_s': %g, 'more_cpus': %g, 'more_bytes': %g, 'next_limit': %s, 'assumes': %s, ",
                a->items_per_s, (double)a->more_cpus, (double)a->more_bytes, a->next, a->assumes);
     json_print(stdout, "'is_measured': %hhd, 'changes_job': %hhd}", a->is_measured, a->changes_job);
@@ -65,13 +64,13 @@ static int check_format(const tool_call *call)
                                           : TOOL_DONE;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+static int answer(const tool_call *call, weir_recording *recording, weir_filter *filter, weir_error *error)
 {
     weir_verdict *verdict;
     prose text;
     if (filter->name)
         return weir_error_set(error, WEIR_EINVAL, 0, "--name: a verdict is about the whole pipeline");
-    int status = weir_verdict_explain(reader, filter, &verdict, error);
+    int status = weir_verdict_explain(recording, filter, &verdict, error);
     if (status != WEIR_OK)
         return status;
     bool has_laps = verdict->num_laps > 0 || verdict->kind != WEIR_VERDICT_UNKNOWN;

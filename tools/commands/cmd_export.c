@@ -21,30 +21,30 @@ static struct settings {
 /* -- json and csv */
 
 /* {"database": …, "runs": […], …}, or one table alone */
-static int write_json(weir_reader *reader, const weir_filter *filter, const weir_export_options *options, FILE *out,
-                      weir_error *error)
+static int write_json(weir_recording *recording, const weir_filter *filter, const weir_export_options *options,
+                      FILE *out, weir_error *error)
 {
     int status = WEIR_OK;
     (void)options;
     if (settings.table >= 0) {
-        status = record_table(out, TABLE_JSON, settings.table, reader, filter, NULL, error);
+        status = record_table(out, TABLE_JSON, settings.table, recording, filter, NULL, error);
         fputc('\n', out);
         return status;
     }
-    json_print(out, "{'database': %s", weir_reader_path(reader));
+    json_print(out, "{'database': %s", weir_recording_path(recording));
     for (int i = 0; record_table_names[i] && status == WEIR_OK; i++) {
         json_print(out, ",\n%s: ", record_table_names[i]);
-        status = record_table(out, TABLE_JSON, i, reader, filter, NULL, error);
+        status = record_table(out, TABLE_JSON, i, recording, filter, NULL, error);
     }
     fputs("}\n", out);
     return status;
 }
 
-static int write_csv(weir_reader *reader, const weir_filter *filter, const weir_export_options *options, FILE *out,
-                     weir_error *error)
+static int write_csv(weir_recording *recording, const weir_filter *filter, const weir_export_options *options,
+                     FILE *out, weir_error *error)
 {
     (void)options;
-    return record_table(out, TABLE_CSV, settings.table, reader, filter, NULL, error);
+    return record_table(out, TABLE_CSV, settings.table, recording, filter, NULL, error);
 }
 
 static const weir_export_format csv_format = {
@@ -129,7 +129,7 @@ static char *with_names(const char *before, char *names, const char *behind)
 struct job {
     const tool_call *call;
     const weir_export_format *format;
-    weir_reader *reader;
+    weir_recording *recording;
     const weir_filter *filter;
 };
 
@@ -141,7 +141,7 @@ static int write_file(const struct job *job, const char *path)
     int exit_status = output_open(job->call, path, job->format->kind, settings.options.force, &out);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    int status = weir_export_write(job->format, job->reader, job->filter, &settings.options, out.file, &error);
+    int status = weir_export_write(job->format, job->recording, job->filter, &settings.options, out.file, &error);
     exit_status = output_close(job->call, &out, status == WEIR_OK);
     return status == WEIR_OK ? exit_status : tool_fail(job->call, &error);
 }
@@ -164,8 +164,8 @@ static int write_tables(const struct job *job)
 static int write_folder(const struct job *job)
 {
     weir_error error = { 0 };
-    int status =
-        weir_export_write_folder(job->format, job->reader, job->filter, &settings.options, settings.output, &error);
+    int status = weir_export_write_folder(job->format, job->recording, job->filter, &settings.options,
+                                          settings.output, &error);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(job->call, &error);
 }
 
@@ -196,11 +196,11 @@ static int check_something(const struct job *job)
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)
-        if (weir_reader_has(job->reader, kinds[i], job->filter, &found, &error) != WEIR_OK)
+        if (weir_recording_has(job->recording, kinds[i], job->filter, &found, &error) != WEIR_OK)
             return tool_fail(job->call, &error);
     if (found)
         return TOOL_DONE;
-    return tool_nothing(job->call, "%s: %s", weir_reader_path(job->reader),
+    return tool_nothing(job->call, "%s: %s", weir_recording_path(job->recording),
                         narrow ? "no records match the filters" : "no such run");
 }
 
@@ -231,20 +231,20 @@ static int check_settings(const tool_call *call)
 
 static int run(tool_call *call)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter;
     int exit_status = check_settings(call);
     if (exit_status == TOOL_DONE)
-        exit_status = tool_open(call, call->words[0], &reader, &filter);
+        exit_status = tool_open(call, call->words[0], &recording, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
 
     settings.options.limit_rules = weir_verdict_limit_rules();
-    struct job job = { call, formats[settings.format], reader, &filter };
+    struct job job = { call, formats[settings.format], recording, &filter };
     exit_status = check_something(&job);
     if (exit_status == TOOL_DONE)
         exit_status = write_export(&job);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return exit_status;
 }
 

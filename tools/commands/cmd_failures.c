@@ -61,7 +61,7 @@ static const char sql_of_groups[] =
 /* The groups while they are printed. */
 typedef struct printing {
     const tool_call *call;
-    weir_reader *reader;
+    weir_recording *recording;
     const weir_filter *filter;
     table *t;       /* NULL = as text */
     int first, end; /* columns of the table */
@@ -110,7 +110,7 @@ static int put_table(printing *p, const char *kind, int first, int end, weir_err
     p->first = first;
     p->end = end;
     p->t = is_text ? NULL : table_begin(stdout, tool_format(p->call), columns + first, (size_t)(end - first));
-    int status = weir_reader_select(p->reader, p->filter, sql_of_groups, text, put_group, p, error);
+    int status = weir_recording_query(p->recording, p->filter, sql_of_groups, text, put_group, p, error);
     table_end(p->t);
     free(text);
     if (status == WEIR_OK && is_text && p->num_groups > top)
@@ -152,29 +152,31 @@ static int put_label(void *count, const weir_row *row, weir_error *error)
 }
 
 /* "Nothing failed" is an answer if failures are recorded and no filter leaves them out. */
-static int explain_none(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int explain_none(const tool_call *call, weir_recording *recording, const weir_filter *filter,
+                        weir_error *error)
 {
     weir_run_record run;
     if (tool_has_filter(call))
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "no failures match the filters");
-    if (weir_reader_lacks(reader))
-        return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", weir_reader_lacks(reader));
-    int status = weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, error);
+    if (weir_recording_lacks(recording))
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", weir_recording_lacks(recording));
+    int status = weir_recording_find_run(recording, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, error);
     if (status == WEIR_OK && tool_format(call) == TABLE_TEXT && !settings.list)
         puts("No failures.");
     return status;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+static int answer(const tool_call *call, weir_recording *recording, weir_filter *filter, weir_error *error)
 {
-    printing p = { .call = call, .reader = reader, .filter = filter };
+    printing p = { .call = call, .recording = recording, .filter = filter };
     int64_t count = 0;
     const char *sql = settings.list ? "SELECT label FROM failures WHERE label <> '' ORDER BY timestamp, id"
                                     : "SELECT count(*) FROM failures";
-    int status = weir_reader_select(reader, filter, sql, NULL, settings.list ? put_label : take_count, &count, error);
+    int status =
+        weir_recording_query(recording, filter, sql, NULL, settings.list ? put_label : take_count, &count, error);
     if (status == WEIR_OK && !settings.list)
         status = put_groups(&p, count, error);
-    return status == WEIR_OK && count == 0 ? explain_none(call, reader, filter, error) : status;
+    return status == WEIR_OK && count == 0 ? explain_none(call, recording, filter, error) : status;
 }
 
 const tool_command tool_failures = {

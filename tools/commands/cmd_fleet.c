@@ -150,8 +150,8 @@ static const char sentences[] =
 
 typedef struct fleet {
     const tool_call *call;
-    weir_reader *reader; /* of the last database that could be read */
-    char *runs;          /* of all databases */
+    weir_recording *recording; /* of the last database that could be read */
+    char *runs;                /* of all databases */
     size_t size, num_runs;
     FILE *out, *of_database; /* the second: the runs of one */
 } fleet;
@@ -181,19 +181,19 @@ static int add_run(void *self, const weir_row *row, weir_error *error)
    out. */
 static int add_database(fleet *f, const char *path, bool may_be_left_out)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_error error = { 0 };
     char *runs;
     size_t size;
     f->of_database = memory_file_open(&runs, &size);
-    int status = weir_reader_open(path, &reader, &error);
+    int status = weir_recording_open(path, &recording, &error);
     if (status == WEIR_OK)
-        status = weir_reader_select(reader, NULL, runs_of_database, path, add_run, f, &error);
+        status = weir_recording_query(recording, NULL, runs_of_database, path, add_run, f, &error);
     memory_file_close(f->of_database);
     if (status == WEIR_OK)
         fputs(runs, f->out);
-    weir_reader_close(status == WEIR_OK ? f->reader : reader);
-    f->reader = status == WEIR_OK ? reader : f->reader;
+    weir_recording_close(status == WEIR_OK ? f->recording : recording);
+    f->recording = status == WEIR_OK ? recording : f->recording;
     free(runs);
     if (status != WEIR_OK && may_be_left_out)
         tool_refuse(f->call, "left out: %s", error.message);
@@ -276,7 +276,7 @@ static int compare_ranks(const fleet *f, const char *select, const char *text, w
                          weir_error *error)
 {
     char *sql = memory_format("%s%s", comparison, select);
-    int status = weir_reader_select(f->reader, NULL, sql, text, each, self, error);
+    int status = weir_recording_query(f->recording, NULL, sql, text, each, self, error);
     free(sql);
     return status;
 }
@@ -310,11 +310,11 @@ static int run(tool_call *call)
     for (int i = 0; i < call->num_words && exit_status == TOOL_DONE; i++)
         exit_status = add_word(&f, call->words[i]);
     memory_file_close(f.out);
-    if (exit_status == TOOL_DONE && !f.reader)
+    if (exit_status == TOOL_DONE && !f.recording)
         exit_status = tool_refuse(call, "no database of weir in %s", call->words[0]);
     if (exit_status == TOOL_DONE)
         exit_status = *f.runs ? print_fleet(&f) : tool_nothing(call, "no run has started");
-    weir_reader_close(f.reader);
+    weir_recording_close(f.recording);
     free(f.runs);
     return exit_status;
 }
@@ -333,12 +333,11 @@ const tool_command tool_fleet = {
         "same job if they have the same name of a job (from the launcher) and number of ranks, and less than a "
         "minute "
         "lies between them.\n\n"
-        "slower says by how much a rank delivers less per second than the median rank. ready is the share of the "
+        "slower: how many percent fewer items per second than the median rank. ready is the share of the "
         "time in which a result was available "
         "to the consumer: near 100 % the pipeline waits for the consumer, near 0 % the consumer waits for the "
         "pipeline.\n\n"
-        "A rank is a straggler if it is slower by --slower and by more than the number of its items varies by "
-        "chance. A "
+        "A rank is a straggler if it is slower by --slower and by more than chance explains. A "
         "line says what takes more time per item than on the median rank: CPU time, "
         "waiting for a CPU, blocking in tasks (disk, network), waiting for a thread, or waiting for the consumer. A "
         "rank is silent "

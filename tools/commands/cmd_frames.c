@@ -304,10 +304,11 @@ static int choose_output_format(const tool_call *call)
 {
     frame_format format = (frame_format)settings.format;
     if (settings.format == FORMAT_BY_NAME && !frame_format_of(settings.output, &format))
-        return tool_refuse(call,
-                           "%s: weir writes arrays (.npy), pictures (.png) and raw video (.raw); --format names one "
-                           "of these for any other name",
-                           settings.output);
+        return tool_refuse(
+            call,
+            "%s: weir writes arrays (.npy), pictures (.png) and raw video (.raw); for another name, set "
+            "the format with --format",
+            settings.output);
     settings.format = (int)format;
     if (settings.format == FRAME_FORMAT_PNG && !fits_png(&settings.video.picture))
         return tool_refuse(
@@ -384,13 +385,14 @@ static int check_folder(const tool_call *call)
     if (!settings.output)
         return tool_refuse(call, "several files are written to a folder: -o FOLDER is missing");
     if (chosen.what == WEIR_SAMPLE_ALL && chosen.start_ns == 0 && chosen.end_ns == 0 && chosen.count == 0)
-        return tool_refuse(call, "all frames of several files: choose some of each, for example with --count 16");
+        return tool_refuse(
+            call, "all frames of several files are too many: choose some of each, for example with --count 16");
     if (settings.info || settings.list || call->shared.json || call->shared.csv)
         return tool_refuse(call, "--info, --list, --json, --csv: only for one file");
     const char *slash = strrchr(settings.output, '/'), *name = slash ? slash + 1 : settings.output;
     bool is_folder = stat(settings.output, &info) == 0 ? S_ISDIR(info.st_mode) : !strchr(name, '.');
     if (!is_folder || strcmp(settings.output, "-") == 0 || settings.format == FRAME_FORMAT_RAW)
-        return tool_refuse(call, "%s: of several files, arrays or pictures are written, to a folder (NAME/)",
+        return tool_refuse(call, "%s: several files can only be written as arrays or pictures, to a folder (NAME/)",
                            settings.output);
     return TOOL_DONE;
 }
@@ -473,7 +475,7 @@ const tool_command tool_frames = {
         "0. Raw video, to OUT.raw, OUT.rgb, OUT.yuv or stdout, is the bytes of the frames and nothing else.\n\n"
         "--info (the default without -o) prints a description of the file, damaged and missing frames, and where "
         "the time went; --list adds each frame's timestamp and time. As --json it is one object; --csv is the "
-        "list alone. Without it, damage is told on stderr.\n\n"
+        "list alone. Without --info, damage is reported on stderr.\n\n"
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random, --clip "
         "and --keyframes selects some. --window can be combined with all of these except --at and --frames, and "
         "--first with --every, --rate and --keyframes; both also work alone. Only what the selected frames need "

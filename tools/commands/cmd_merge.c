@@ -17,9 +17,9 @@ static int check_inputs(const tool_call *call)
 {
     int exit_status = output_allow(call, call->words[0], WEIR_OUTPUT_DATABASE, false, 1);
     for (int i = 1; i < call->num_words && exit_status == TOOL_DONE; i++) {
-        weir_reader *reader = NULL;
-        exit_status = tool_open(call, call->words[i], &reader, NULL);
-        weir_reader_close(reader);
+        weir_recording *recording = NULL;
+        exit_status = tool_open(call, call->words[i], &recording, NULL);
+        weir_recording_close(recording);
     }
     return exit_status;
 }

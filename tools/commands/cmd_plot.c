@@ -49,7 +49,7 @@ static int find_kind(const tool_call *call, const char *path, weir_output_kind *
 }
 
 /* Where the data comes from. */
-static void format_title(char *title, size_t size, weir_reader *reader, const series_set *set)
+static void format_title(char *title, size_t size, weir_recording *recording, const series_set *set)
 {
     time_t origin = (time_t)(set->origin_unix_ns / 1000000000);
     struct tm local;
@@ -62,7 +62,7 @@ static void format_title(char *title, size_t size, weir_reader *reader, const se
         snprintf(runs, sizeof runs, "run %" PRId64, line->run_id);
     else
         snprintf(runs, sizeof runs, "%" PRId64 " run%s", set->num_runs, set->num_runs == 1 ? "" : "s");
-    snprintf(title, size, "%s: %s, from %s", weir_reader_path(reader), runs, when);
+    snprintf(title, size, "%s: %s, from %s", weir_recording_path(recording), runs, when);
 }
 
 static void write_page(FILE *out, const picture_plan *plan, const series_set *set)
@@ -98,20 +98,20 @@ static int draw_plot(const tool_call *call, weir_output_kind kind, const char *t
     return exit_status;
 }
 
-static int plot_run(tool_call *call, weir_reader *reader, const weir_filter *filter, weir_output_kind kind)
+static int plot_run(tool_call *call, weir_recording *recording, const weir_filter *filter, weir_output_kind kind)
 {
     weir_error error = { 0 };
     series_set set;
     char title[1024];
-    int exit_status = TOOL_DONE, status = series_read(reader, filter, settings.all, &set, &error);
+    int exit_status = TOOL_DONE, status = series_read(recording, filter, settings.all, &set, &error);
     if (status != WEIR_OK)
         exit_status = tool_fail(call, &error);
     else if (set.num_runs == 0)
         exit_status = tool_nothing(call, "%s: no laps match the filters", call->words[0]);
     else {
-        if (weir_reader_lacks(reader))
-            fprintf(stderr, "weir plot: %s: %s\n", call->words[0], weir_reader_lacks(reader));
-        format_title(title, sizeof title, reader, &set);
+        if (weir_recording_lacks(recording))
+            fprintf(stderr, "weir plot: %s: %s\n", call->words[0], weir_recording_lacks(recording));
+        format_title(title, sizeof title, recording, &set);
         exit_status = draw_plot(call, kind, title, &set);
     }
     series_free(&set);
@@ -120,7 +120,7 @@ static int plot_run(tool_call *call, weir_reader *reader, const weir_filter *fil
 
 static int run(tool_call *call)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter;
     weir_output_kind kind;
     char default_path[4096];
@@ -132,11 +132,11 @@ static int run(tool_call *call)
     if (exit_status == TOOL_DONE)
         exit_status = output_allow(call, settings.output, kind, settings.force, 0);
     if (exit_status == TOOL_DONE)
-        exit_status = tool_open(call, call->words[0], &reader, &filter);
+        exit_status = tool_open(call, call->words[0], &recording, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    exit_status = plot_run(call, reader, &filter, kind);
-    weir_reader_close(reader);
+    exit_status = plot_run(call, recording, &filter, kind);
+    weir_recording_close(recording);
     return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
 }
 
@@ -155,7 +155,7 @@ const tool_command tool_plot = {
         "than 14 spans, the 14 with the longest total time are drawn, and the first 14 counters; --name selects.\n\n"
         "Phases are tinted, events are dotted lines. A pause from an event gc_start (or gc_begin) to the next "
         "gc_stop "
-        "(or gc_end) is shaded in each panel, whatever stands for gc. The longest five are listed.\n\n"
+        "(or gc_end) is shaded in each panel; any name may stand for gc. The longest five are listed.\n\n"
         "The time has 320 parts; laps that end in the same part are one point of a curve, with their exact mean. A "
         "pale "
         "band goes from the lowest to the highest of these laps. The limit is judged in up to 40 parts, from all "

@@ -161,7 +161,7 @@ static const char *order_of(weir_subject subject, char text[400])
 
 /* -- groups */
 
-static metric_keys keys_of(unsigned by, weir_subject subject, weir_reader *reader)
+static metric_keys keys_of(unsigned by, weir_subject subject, weir_recording *recording)
 {
     bool by_phase = by & BY_PHASES, by_mode = by & BY_MODES;
     return (metric_keys){
@@ -174,7 +174,7 @@ static metric_keys keys_of(unsigned by, weir_subject subject, weir_reader *reade
         .share = (by_phase || by_mode) && !(by & WEIR_BY_LAP),
         .name = true,
         .kind = weir_subject_has_kinds(subject),
-        .reader = by & WEIR_BY_LAP ? reader : NULL,
+        .recording = by & WEIR_BY_LAP ? recording : NULL,
     };
 }
 
@@ -201,15 +201,15 @@ static void note_few_values(const tool_call *call, const weir_total_list *list)
         metric_put_few_note();
 }
 
-static int query_groups(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
-                        int64_t *count, weir_error *error)
+static int query_groups(const tool_call *call, weir_recording *recording, const weir_filter *filter,
+                        weir_subject subject, int64_t *count, weir_error *error)
 {
     char order_by[400];
     table_column columns[METRIC_MAX_COLUMNS];
     weir_totals totals;
     weir_grouping grouping = grouping_for(subject, order_of(subject, order_by));
-    metric_keys keys = keys_of(settings.by, subject, reader);
-    int status = weir_totals_read(reader, filter, &grouping, &totals, error);
+    metric_keys keys = keys_of(settings.by, subject, recording);
+    int status = weir_totals_read(recording, filter, &grouping, &totals, error);
     if (status != WEIR_OK)
         return status;
     const weir_total_list *list = &totals.of[subject];
@@ -252,14 +252,14 @@ static weir_filter cut_filter(const weir_filter *filter)
     return cut;
 }
 
-static int query_laps(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
-                      int64_t *count, weir_error *error)
+static int query_laps(const tool_call *call, weir_recording *recording, const weir_filter *filter,
+                      weir_subject subject, int64_t *count, weir_error *error)
 {
     table_column columns[METRIC_MAX_COLUMNS];
     weir_filter cut = cut_filter(filter);
-    lap_printing p = { .keys = keys_of(WEIR_BY_LAP, subject, reader) };
+    lap_printing p = { .keys = keys_of(WEIR_BY_LAP, subject, recording) };
     p.t = metric_table_begin(stdout, tool_format(call), columns, subject, &p.keys);
-    int status = weir_reader_each(reader, weir_record_kind_of(subject), &cut, put_lap, &p, error);
+    int status = weir_recording_each(recording, weir_record_kind_of(subject), &cut, put_lap, &p, error);
     table_end_alone(p.t);
     if (p.has_few && tool_format(call) == TABLE_TEXT)
         metric_put_few_note();
@@ -269,7 +269,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
 
 /* -- the statement */
 
-static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject subject, weir_error *error)
+static int put_sql(weir_recording *recording, const weir_filter *filter, weir_subject subject, weir_error *error)
 {
     char order_by[400];
     weir_totals totals = { 0 };
@@ -278,12 +278,12 @@ static int put_sql(weir_reader *reader, const weir_filter *filter, weir_subject 
     weir_filter cut = cut_filter(filter);
     bool is_sum = settings.list < 0 && (!(settings.by & WEIR_BY_LAP) || settings.sort != SORT_NONE);
     weir_record_kind kind = settings.list < 0 ? weir_record_kind_of(subject) : record_table_kind(settings.list);
-    int status = is_sum ? weir_totals_read(reader, filter, &grouping, &totals, error)
-                        : weir_query_begin(reader, kind, &cut, &query, error);
-    if (status == WEIR_OK && weir_reader_lacks(reader))
+    int status = is_sum ? weir_totals_read(recording, filter, &grouping, &totals, error)
+                        : weir_query_begin(recording, kind, &cut, &query, error);
+    if (status == WEIR_OK && weir_recording_lacks(recording))
         puts("-- For the file that weir merge makes of this one: SPDL's tables lack columns that are read here.");
     if (status == WEIR_OK)
-        printf("%s;\n", weir_reader_sql(reader));
+        printf("%s;\n", weir_recording_sql(recording));
     weir_query_end(query);
     weir_totals_free(&totals);
     return status;
@@ -321,17 +321,18 @@ static int check_settings(const tool_call *call)
     return TOOL_DONE;
 }
 
-static int query_records(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
+static int query_records(const tool_call *call, weir_recording *recording, const weir_filter *filter, int64_t *count,
                          weir_error *error)
 {
     weir_filter cut = cut_filter(filter);
-    int status = record_table(stdout, tool_format(call), settings.list, reader, &cut, count, error);
+    int status = record_table(stdout, tool_format(call), settings.list, recording, &cut, count, error);
     if (tool_format(call) == TABLE_JSON && status == WEIR_OK)
         putchar('\n');
     return status;
 }
 
-static int query_functions(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int query_functions(const tool_call *call, weir_recording *recording, const weir_filter *filter,
+                           weir_error *error)
 {
     const function_output how = { .form = settings.folded        ? FUNCTION_FOLDED
                                           : settings.flame_graph ? FUNCTION_FLAME_GRAPH
@@ -339,7 +340,7 @@ static int query_functions(const tool_call *call, weir_reader *reader, const wei
                                   .top = settings.top,
                                   .reverse = settings.reverse,
                                   .sql = settings.sql };
-    return function_report(call, reader, filter, &how, error);
+    return function_report(call, recording, filter, &how, error);
 }
 
 static weir_subject subject_of(unsigned by)
@@ -350,7 +351,7 @@ static weir_subject subject_of(unsigned by)
     return subject;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+static int answer(const tool_call *call, weir_recording *recording, weir_filter *filter, weir_error *error)
 {
     int status;
     int64_t count = 0;
@@ -360,15 +361,15 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     if (tells_runs && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
     if (settings.by & BY_FUNCTION)
-        return query_functions(call, reader, filter, error);
+        return query_functions(call, recording, filter, error);
     if (settings.sql)
-        return put_sql(reader, filter, subject, error);
+        return put_sql(recording, filter, subject, error);
     if (settings.list >= 0)
-        status = query_records(call, reader, filter, &count, error);
+        status = query_records(call, recording, filter, &count, error);
     else if ((settings.by & WEIR_BY_LAP) && settings.sort == SORT_NONE)
-        status = query_laps(call, reader, filter, subject, &count, error);
+        status = query_laps(call, recording, filter, subject, &count, error);
     else
-        status = query_groups(call, reader, filter, subject, &count, error);
+        status = query_groups(call, recording, filter, subject, &count, error);
     if (status != WEIR_OK || count)
         return status;
     return weir_error_set(

@@ -196,14 +196,14 @@ static int put_node(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int put_pipeline(FILE *out, weir_reader *reader, int64_t run_id, const weir_totals *totals,
+static int put_pipeline(FILE *out, weir_recording *recording, int64_t run_id, const weir_totals *totals,
                         const weir_verdict *verdict, weir_error *error)
 {
     pipeline_drawing drawing = { out, totals, verdict, NULL };
     put_heading(out, "Pipeline");
     fputs("<div class=\"flow\">\n", out);
-    int status =
-        weir_reader_each(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, put_node, &drawing, error);
+    int status = weir_recording_each(recording, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, put_node,
+                                     &drawing, error);
     fputs("</div>\n", out);
     free(drawing.last);
     return status;
@@ -223,7 +223,7 @@ static const list_part other_lists[] = {
     { "stages", "Settings", false, true },
 };
 
-static int put_list(FILE *out, const list_part *part, weir_reader *reader, const weir_filter *filter,
+static int put_list(FILE *out, const list_part *part, weir_recording *recording, const weir_filter *filter,
                     weir_error *error)
 {
     weir_filter chosen = *filter;
@@ -232,11 +232,11 @@ static int put_list(FILE *out, const list_part *part, weir_reader *reader, const
     chosen.longest_first = part->is_slowest;
     chosen.limit = part->is_slowest ? settings.top : 0;
     chosen.name = part->is_slowest ? filter->name : NULL;
-    int status = weir_reader_has(reader, record_table_kind(which), &chosen, &found, error);
+    int status = weir_recording_has(recording, record_table_kind(which), &chosen, &found, error);
     if (status != WEIR_OK || !found)
         return status;
     part->is_folded ? begin_details(out, part->heading) : put_heading(out, part->heading);
-    status = record_table(out, TABLE_HTML, which, reader, &chosen, NULL, error);
+    status = record_table(out, TABLE_HTML, which, recording, &chosen, NULL, error);
     if (part->is_folded)
         end_details(out);
     return status;
@@ -260,7 +260,7 @@ static int put_folder(void *out, const weir_row *row, weir_error *error)
     return WEIR_EOF;
 }
 
-static void put_facts(FILE *out, weir_reader *reader, const weir_run_record *run)
+static void put_facts(FILE *out, weir_recording *recording, const weir_run_record *run)
 {
     char start[64] = "", duration[WEIR_FORMAT_BYTES] = "";
     time_t started = (time_t)(run->started_unix_ns / WEIR_SECOND);
@@ -279,25 +279,25 @@ static void put_facts(FILE *out, weir_reader *reader, const weir_run_record *run
     put_fact(out, "Node", run->node_id);
     put_fact(out, "weir", run->version);
     /* Where relative paths begin, if the program says so. The texts of the run are not valid any more. */
-    weir_reader_select(reader, &(weir_filter){ .run_id = run->run_id },
-                       "SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id", NULL,
-                       put_folder, out, NULL);
+    weir_recording_query(recording, &(weir_filter){ .run_id = run->run_id },
+                         "SELECT detail FROM events WHERE event_name = 'working_directory' ORDER BY id", NULL,
+                         put_folder, out, NULL);
     fputs("</table>\n", out);
     end_details(out);
 }
 
-static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record *run, const weir_totals *totals,
+static void put_page_head(FILE *out, weir_recording *recording, const weir_run_record *run, const weir_totals *totals,
                           const weir_verdict *verdict)
 {
     char text[500];
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<meta name=\"viewport\" content=\"width=device-width\"><title>",
           out);
-    html_text(out, weir_reader_path(reader));
+    html_text(out, weir_recording_path(recording));
     fputs("</title><style>", out);
     inks_write_page_style(out);
     fprintf(out, "%s</style></head><body>\n<h1>Run %" PRId64 " of ", style, run->run_id);
-    html_text(out, weir_reader_path(reader));
+    html_text(out, weir_recording_path(recording));
     fputs("</h1>\n", out);
     const weir_total *sink = weir_totals_sink_queue(totals);
     if (sink) {
@@ -308,9 +308,9 @@ static void put_page_head(FILE *out, weir_reader *reader, const weir_run_record 
     }
     snprintf(text, sizeof text, "Limit: %s", verdict->sentence);
     put_paragraph(out, "lead", text);
-    if (weir_reader_lacks(reader))
-        put_paragraph(out, "", weir_reader_lacks(reader));
-    put_facts(out, reader, run);
+    if (weir_recording_lacks(recording))
+        put_paragraph(out, "", weir_recording_lacks(recording));
+    put_facts(out, recording, run);
 }
 
 /* The evidence and the advice, in lines for a screen and for a phone. */
@@ -335,24 +335,24 @@ static void put_verdict(FILE *out, const weir_verdict *verdict)
 }
 
 /* First what answers the question, then the details. */
-static int write_parts(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+static int write_parts(FILE *out, weir_recording *recording, const weir_filter *filter, const weir_totals *totals,
                        const weir_verdict *verdict, const series_set *set, weir_error *error)
 {
-    weir_run_record run; /* its texts are valid until the next call for the reader */
-    int status =
-        weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, error);
+    weir_run_record run; /* its texts are valid until the next call for the recording */
+    int status = weir_recording_find_run(recording, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id,
+                                         &run, error);
     if (status != WEIR_OK)
         return status;
     int64_t run_id = run.run_id;
-    put_page_head(out, reader, &run, totals, verdict);
+    put_page_head(out, recording, &run, totals, verdict);
     put_picture(out, set);
-    status = put_list(out, &slowest_items, reader, filter, error);
+    status = put_list(out, &slowest_items, recording, filter, error);
     if (status == WEIR_OK) {
         put_verdict(out, verdict);
-        status = put_pipeline(out, reader, run_id, totals, verdict, error);
+        status = put_pipeline(out, recording, run_id, totals, verdict, error);
     }
     for (size_t i = 0; i < sizeof other_lists / sizeof other_lists[0] && status == WEIR_OK; i++)
-        status = put_list(out, &other_lists[i], reader, filter, error);
+        status = put_list(out, &other_lists[i], recording, filter, error);
     put_metric_tables(out, totals);
     put_panels(out, set);
     fprintf(out, "<script>%s</script>\n", inks_script);
@@ -360,19 +360,19 @@ static int write_parts(FILE *out, weir_reader *reader, const weir_filter *filter
     return status;
 }
 
-static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int write_page(FILE *out, weir_recording *recording, const weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
     weir_verdict *verdict = NULL;
     series_set set = { 0 };
-    int status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    int status = weir_totals_read(recording, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_verdict_explain(reader, filter, &verdict, error);
+    status = weir_verdict_explain(recording, filter, &verdict, error);
     if (status == WEIR_OK)
-        status = series_read(reader, filter, true, &set, error);
+        status = series_read(recording, filter, true, &set, error);
     if (status == WEIR_OK)
-        status = write_parts(out, reader, filter, &totals, verdict, &set, error);
+        status = write_parts(out, recording, filter, &totals, verdict, &set, error);
     series_free(&set);
     weir_verdict_free(verdict);
     weir_totals_free(&totals);
@@ -381,26 +381,26 @@ static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter,
 
 static int run(tool_call *call)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter;
     weir_error error = { 0 };
     output out;
     char path[4096];
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    int exit_status = tool_open(call, call->words[0], &recording, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
     if (!settings.output)
         settings.output = output_default_path(call->words[0], ".html", path, sizeof path);
     exit_status = output_open(call, settings.output, WEIR_OUTPUT_PAGE, settings.force, &out);
     if (exit_status == TOOL_DONE) {
-        int status = write_page(out.file, reader, &filter, &error);
+        int status = write_page(out.file, recording, &filter, &error);
         exit_status = output_close(call, &out, status == WEIR_OK);
         if (status != WEIR_OK)
             exit_status = tool_fail(call, &error);
         else if (exit_status == TOOL_DONE && strcmp(settings.output, "-") != 0)
             printf("%s\n", settings.output);
     }
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     return exit_status;
 }
 

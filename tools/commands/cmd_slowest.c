@@ -108,7 +108,7 @@ static int check_settings(const tool_call *call)
     return TOOL_DONE;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+static int answer(const tool_call *call, weir_recording *recording, weir_filter *filter, weir_error *error)
 {
     printing p = { .t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(columns)) };
     bool is_text = tool_format(call) == TABLE_TEXT;
@@ -116,7 +116,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     char *sql = memory_format(SQL_OF_ROWS, sort_terms[settings.sort], is_all || settings.kind == KIND_ITEMS,
                               by_time && (is_all || settings.kind == KIND_FAILURES), settings.kind == KIND_LAPS,
                               by_time && is_all, settings.top);
-    int status = weir_reader_select(reader, filter, sql, NULL, put_slow, &p, error);
+    int status = weir_recording_query(recording, filter, sql, NULL, put_slow, &p, error);
     bool is_empty = table_rows(p.t) == 0;
     table_end_alone(p.t);
     if (status == WEIR_OK && is_text && p.has_laps && is_all)
@@ -127,8 +127,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         return status;
     return weir_error_set(
         error, WEIR_ENOTFOUND, 0, "%s",
-        weir_reader_lacks(reader)      ? weir_reader_lacks(reader)
-        : settings.sort == SORT_DAMAGE ? "no item that was recorded (item_stats) has damage"
+        weir_recording_lacks(recording) ? weir_recording_lacks(recording)
+        : settings.sort == SORT_DAMAGE  ? "no item that was recorded (item_stats) has damage"
         : settings.sort != SORT_TIME
             ? "no item that was recorded (item_stats) has this figure; without --sort, the longest are listed"
         : settings.kind == KIND_ITEMS ? "no items were recorded (item_stats); try --of laps or --of failures"

@@ -25,13 +25,14 @@ static const option_row rows[] = {
 };
 
 /* An object: the database, its runs, stages, queues, … */
-static int put_json(weir_reader *reader, const weir_filter *filter, const weir_totals *totals, weir_error *error)
+static int put_json(weir_recording *recording, const weir_filter *filter, const weir_totals *totals,
+                    weir_error *error)
 {
-    json_print(stdout, "{'database': %s", weir_reader_path(reader));
-    if (weir_reader_lacks(reader))
-        json_print(stdout, ", 'note': %s", weir_reader_lacks(reader));
+    json_print(stdout, "{'database': %s", weir_recording_path(recording));
+    if (weir_recording_lacks(recording))
+        json_print(stdout, ", 'note': %s", weir_recording_lacks(recording));
     json_print(stdout, ", 'runs': ");
-    int status = record_table(stdout, TABLE_JSON, RECORD_TABLE_RUNS, reader, filter, NULL, error);
+    int status = record_table(stdout, TABLE_JSON, RECORD_TABLE_RUNS, recording, filter, NULL, error);
     fputs(", ", stdout);
     metric_put_totals(stdout, totals);
     puts("}");
@@ -39,11 +40,12 @@ static int put_json(weir_reader *reader, const weir_filter *filter, const weir_t
 }
 
 /* What is said of a run without laps, which a run that was killed early is. */
-static int refuse_empty(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int refuse_empty(const tool_call *call, weir_recording *recording, const weir_filter *filter,
+                        weir_error *error)
 {
     weir_run_record run;
     if (filter->run_id == WEIR_ALL_RUNS || tool_has_filter(call) ||
-        weir_reader_find_run(reader, filter->run_id, &run, NULL) != WEIR_OK || run.has_ended)
+        weir_recording_find_run(recording, filter->run_id, &run, NULL) != WEIR_OK || run.has_ended)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s", tool_no_records(call));
     const char *state = weir_run_state_name(weir_run_state_of(&run));
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "run %" PRId64 " has recorded no lap; its state is: %s",
@@ -57,25 +59,25 @@ static int refuse_csv(const tool_call *call)
                : TOOL_DONE;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+static int answer(const tool_call *call, weir_recording *recording, weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
     filter->no_replay = !filter->phase;
-    int status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    int status = weir_totals_read(recording, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;
     bool found_any = totals.of[WEIR_SUBJECT_STAGE].count + totals.of[WEIR_SUBJECT_QUEUE].count > 0;
     if (tool_format(call) == TABLE_JSON)
-        status = put_json(reader, filter, &totals, error);
+        status = put_json(recording, filter, &totals, error);
     else if (found_any && settings.is_full) {
         prose text;
         prose_open(&text);
-        status = weir_summary_write(text.file, reader, filter, &totals, weir_verdict_write_limit, error);
+        status = weir_summary_write(text.file, recording, filter, &totals, weir_verdict_write_limit, error);
         status = prose_end(&text, status, error);
     } else if (found_any)
-        status = run_screen_print(reader, filter, &totals, call->program, error);
+        status = run_screen_print(recording, filter, &totals, call->program, error);
     weir_totals_free(&totals);
-    return status == WEIR_OK && !found_any ? refuse_empty(call, reader, filter, error) : status;
+    return status == WEIR_OK && !found_any ? refuse_empty(call, recording, filter, error) : status;
 }
 
 const tool_command tool_summary = {

@@ -29,9 +29,9 @@ static const option_row rows[] = {
     { ROW("by", by, option_choice), .argument = "WHAT", .choices = by_names,
       .help = "add up by name (default), by track (a slot, a thread) and name, or by rank (a process) and name" },
     { ROW("since", part.since_ns, option_duration), .argument = "DURATION",
-      .help = "leave out what was before this time after the trace's start, such as 90s" },
+      .help = "leave out events in this first part of the trace, such as 90s" },
     { ROW("until", part.until_ns, option_duration), .argument = "DURATION",
-      .help = "leave out what was after this time after the trace's start" },
+      .help = "leave out events later than this after the start of the trace" },
     { ROW("top", top, option_count), .argument = "N", .max = MAX_TOP,
       .help = "print the N names with the largest self time (default 20)" },
     { ROW("output", output, option_file), .letter = 'o', .argument = "FILE", .excludes = "by top json csv",
@@ -72,8 +72,8 @@ static void print_head(const struct listing *listing)
     if (facts->num_gaps)
         printf("Records were lost %" PRIu64 " time%s: they came faster than they were written.\n", facts->num_gaps,
                facts->num_gaps == 1 ? "" : "s");
-    puts("\nTime by name. self: without the spans inside; share: self time of the trace's length, several tracks add "
-         "up");
+    puts(
+        "\nTime by name. self: without the spans inside; share: self time / length of the trace, summed over tracks");
 }
 
 static void begin_listing(struct listing *listing)

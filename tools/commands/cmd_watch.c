@@ -34,18 +34,18 @@ static watch_view view;
 /* Opens the database again, so that the data is current. Returns the exit status. */
 static int write_screen(const tool_call *call, FILE *out)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter;
     weir_error error = { 0 };
     char *text;
     size_t size;
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    int exit_status = tool_open(call, call->words[0], &recording, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
     FILE *lines = memory_file_open(&text, &size);
-    int status = watch_write(lines, reader, &filter, unix_clock_ns(), settings.json ? NULL : &view, &error);
+    int status = watch_write(lines, recording, &filter, unix_clock_ns(), settings.json ? NULL : &view, &error);
     memory_file_close(lines);
-    weir_reader_close(reader);
+    weir_recording_close(recording);
     if (status == WEIR_OK)
         fwrite(text, 1, size, out);
     free(text);

@@ -161,18 +161,18 @@ static size_t add_shorthands(void)
 
 static int run(tool_call *call)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter;
     weir_error error = { 0 };
     weir_prediction *prediction = NULL;
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    int exit_status = tool_open(call, call->words[0], &recording, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
     weir_whatif_options options = { .settings = settings.set.all, .num_settings = add_shorthands() };
     options.seed = (uint64_t)settings.seed;
     options.resamples = (uint32_t)settings.resamples;
-    int status = weir_whatif(reader, &filter, &options, &prediction, &error);
-    weir_reader_close(reader);
+    int status = weir_whatif(recording, &filter, &options, &prediction, &error);
+    weir_recording_close(recording);
     if (status == WEIR_ENOTFOUND)
         return tool_nothing(call, "%s", tool_no_records(call));
     if (status == WEIR_EINVAL)

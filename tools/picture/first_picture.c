@@ -162,7 +162,7 @@ static void put_limits(layout *l)
         all_s += limits->all[i].end - limits->all[i].start;
     legend of = legend_begin(l, "Limit");
     for (size_t i = 0; i < limits->count; i++) {
-        double told_s = 0;
+        double reported_s = 0;
         size_t first = 0;
         while (strcmp(limits->all[first].text, limits->all[i].text) != 0)
             first++;
@@ -170,9 +170,9 @@ static void put_limits(layout *l)
             continue;
         for (size_t j = i; j < limits->count; j++)
             if (strcmp(limits->all[j].text, limits->all[i].text) == 0)
-                told_s += limits->all[j].end - limits->all[j].start;
-        char *text = told_s < all_s
-                         ? memory_format("%s, %.0f %% of the time", limits->all[i].text, 100 * told_s / all_s)
+                reported_s += limits->all[j].end - limits->all[j].start;
+        char *text = reported_s < all_s
+                         ? memory_format("%s, %.0f %% of the time", limits->all[i].text, 100 * reported_s / all_s)
                          : memory_copy(limits->all[i].text);
         legend_fill(&of, text, (ink)(INK_LIMITS + limits->all[i].kind), 1);
         free(text);

@@ -33,7 +33,7 @@ struct series_open {
 };
 
 typedef struct reading {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter; /* without its name */
     bool details, has_phases;
     series_set *set;
@@ -505,7 +505,7 @@ static int judge_windows(reading *r, weir_error *error)
     weir_records stages = { 0 };
     if (r->set->num_runs != 1)
         return WEIR_OK;
-    int status = weir_records_read(r->reader, WEIR_RECORD_STAGE, &r->filter, &stages, error);
+    int status = weir_records_read(r->recording, WEIR_RECORD_STAGE, &r->filter, &stages, error);
     for (size_t from = 0; from < MAX_WINDOWS && status == WEIR_OK;) {
         size_t end = part_end(r->set, from);
         join_windows(r->set, from, end);
@@ -554,7 +554,7 @@ static int find_extent(reading *r, weir_error *error)
             weir_filter one = r->filter;
             one.limit = 1;
             one.descending = is_last;
-            status = weir_reader_each(r->reader, weir_record_kind_of(subject), &one, widen, &all, error);
+            status = weir_recording_each(r->recording, weir_record_kind_of(subject), &one, widen, &all, error);
         }
     if (status != WEIR_OK || all.end_unix_ns == 0)
         return status;
@@ -573,7 +573,7 @@ static int read_laps(reading *r, weir_error *error)
         const series_list *list = &r->set->lists[subject];
         if (list->num_columns == 0)
             continue;
-        status = weir_reader_each(r->reader, weir_record_kind_of(subject), &r->filter, add_lap, r, error);
+        status = weir_recording_each(r->recording, weir_record_kind_of(subject), &r->filter, add_lap, r, error);
         for (size_t i = 0; i < list->count; i++)
             close_bin(r->set, list, &list->all[i]);
     }
@@ -630,7 +630,7 @@ static int read_listed(reading *r, const weir_filter *filter, weir_error *error)
     for (weir_subject subject = WEIR_SUBJECT_SPAN; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++) {
         weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_RUN, .subjects = 1u << subject };
         weir_totals totals;
-        status = weir_totals_read(r->reader, filter, &grouping, &totals, error);
+        status = weir_totals_read(r->recording, filter, &grouping, &totals, error);
         if (status != WEIR_OK)
             return status;
         list_series(r, subject, &totals.of[subject]);
@@ -638,7 +638,7 @@ static int read_listed(reading *r, const weir_filter *filter, weir_error *error)
         grouping.by |= WEIR_BY_TIME;
         grouping.bin_ns = r->bin_ns;
         if (r->set->lists[subject].count)
-            status = weir_totals_read(r->reader, filter, &grouping, &totals, error);
+            status = weir_totals_read(r->recording, filter, &grouping, &totals, error);
         if (status != WEIR_OK || r->set->lists[subject].count == 0)
             continue;
         for (size_t i = 0; i < totals.of[subject].count; i++)
@@ -759,26 +759,27 @@ static int read_all(reading *r, const weir_filter *filter, weir_error *error)
     keep_selected(r->set, filter->name);
     prefix_runs(r->set);
     if (status == WEIR_OK)
-        status = weir_reader_each(r->reader, WEIR_RECORD_EVENT, &r->filter, note_event, r->set, error);
+        status = weir_recording_each(r->recording, WEIR_RECORD_EVENT, &r->filter, note_event, r->set, error);
     find_pauses(r->set);
     if (status == WEIR_OK && r->has_phases)
-        status = weir_reader_each(r->reader, WEIR_RECORD_PHASE, &r->filter, note_phase, r->set, error);
+        status = weir_recording_each(r->recording, WEIR_RECORD_PHASE, &r->filter, note_phase, r->set, error);
     return status;
 }
 
-int series_read(weir_reader *reader, const weir_filter *filter, bool details, series_set *set, weir_error *error)
+int series_read(weir_recording *recording, const weir_filter *filter, bool details, series_set *set,
+                weir_error *error)
 {
     reading *r = memory_get(1, sizeof *r);
     *set = (series_set){ 0 };
-    *r = (reading){ .reader = reader, .filter = *filter, .details = details, .set = set };
+    *r = (reading){ .recording = recording, .filter = *filter, .details = details, .set = set };
     r->filter.name = NULL;
     choose_columns(r);
-    int status = weir_reader_hold(reader, error);
+    int status = weir_recording_hold(recording, error);
     if (status == WEIR_OK) {
-        weir_reader_skip_histograms(reader, !details);
+        weir_recording_skip_histograms(recording, !details);
         status = read_all(r, filter, error);
-        weir_reader_skip_histograms(reader, false);
-        weir_reader_release(reader);
+        weir_recording_skip_histograms(recording, false);
+        weir_recording_release(recording);
     }
     free(r);
     return status;

@@ -76,7 +76,8 @@ typedef struct series_set {
  * Reads what the first picture needs, and, with `details`, what the panels need. WEIR_OK, even if there is nothing. Call
  * series_free() afterwards in any case.
  */
-int series_read(weir_reader *reader, const weir_filter *filter, bool details, series_set *set, weir_error *error);
+int series_read(weir_recording *recording, const weir_filter *filter, bool details, series_set *set,
+                weir_error *error);
 void series_free(series_set *set);
 
 /* Whether there is a panel for it. */

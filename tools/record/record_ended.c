@@ -50,13 +50,13 @@ static int add_row(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filter *given, weir_error *error)
+int record_ended_read(record_ended *ended, weir_recording *recording, const weir_filter *given, weir_error *error)
 {
     uint64_t num_tasks = ended->num_tasks, num_records = ended->num_records;
     weir_filter filter = given ? *given : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     filter.name = "decode";
-    int status = weir_reader_select(reader, &filter, sql_of_records, ended->leaves_out_failed ? NULL : "failed",
-                                    add_row, ended, error);
+    int status = weir_recording_query(recording, &filter, sql_of_records, ended->leaves_out_failed ? NULL : "failed",
+                                      add_row, ended, error);
     num_tasks = ended->num_tasks - num_tasks;
     num_records = ended->num_records - num_records;
     ended->num_unnamed += num_tasks > num_records ? num_tasks - num_records : 0;
@@ -67,12 +67,12 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
 
 static int read_database(record_ended *ended, const char *path, weir_error *error)
 {
-    weir_reader *reader;
-    int status = weir_reader_open(path, &reader, error);
+    weir_recording *recording;
+    int status = weir_recording_open(path, &recording, error);
     if (status != WEIR_OK)
         return status;
-    status = record_ended_read(ended, reader, NULL, error);
-    weir_reader_close(reader);
+    status = record_ended_read(ended, recording, NULL, error);
+    weir_recording_close(recording);
     return status;
 }
 

@@ -28,7 +28,7 @@ typedef struct record_ended {
 } record_ended;
 
 /* Adds the files that were decoded or failed in the runs of a database that match the filter (NULL = all). */
-int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filter *filter, weir_error *error);
+int record_ended_read(record_ended *ended, weir_recording *recording, const weir_filter *filter, weir_error *error);
 
 /* The same of all runs of the database at `path` and of those of ranks beside it. WEIR_ENOTFOUND if there is none. */
 int record_ended_read_all(record_ended *ended, const char *path, weir_error *error);

@@ -34,17 +34,17 @@ void record_tell_failures(const record_settings *settings, uint64_t num_failures
                       (unsigned long long)num_failures, (unsigned long long)num_files, db_path);
 }
 
-int record_print_summary(const record_settings *settings, weir_reader *reader, const weir_filter *filter,
+int record_print_summary(const record_settings *settings, weir_recording *recording, const weir_filter *filter,
                          weir_error *error)
 {
     prose text;
     if (!settings->has_full_summary)
-        return run_screen_print(reader, filter, NULL, settings->weir, error);
+        return run_screen_print(recording, filter, NULL, settings->weir, error);
     prose_open(&text);
-    int status = weir_summary_write(text.file, reader, filter, NULL, weir_verdict_write_limit, error);
+    int status = weir_summary_write(text.file, recording, filter, NULL, weir_verdict_write_limit, error);
     status = prose_end(&text, status, error);
     if (status == WEIR_OK) /* not as prose: file names stay as they are */
-        status = weir_summary_write_failures(stdout, reader, filter, MAX_LISTED_FAILURES, error);
+        status = weir_summary_write_failures(stdout, recording, filter, MAX_LISTED_FAILURES, error);
     return status;
 }
 

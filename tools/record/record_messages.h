@@ -25,7 +25,7 @@ int record_tell_useless(const record_settings *settings, uint64_t num_failures);
 
 /* Prints the end screen of the runs that match, or the full summary and the failures. Returns what
    weir_summary_write() returns. */
-int record_print_summary(const record_settings *settings, weir_reader *reader, const weir_filter *filter,
+int record_print_summary(const record_settings *settings, weir_recording *recording, const weir_filter *filter,
                          weir_error *error);
 
 /* Returns RECORD_DONE, or says why there is no summary: RECORD_FAILED. */

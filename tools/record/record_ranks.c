@@ -139,11 +139,11 @@ static int keep_latest_run(void *self, const weir_record *record, weir_error *er
     return WEIR_OK;
 }
 
-static void read_view(const record_ranks *ranks, uint32_t rank, rank_view *view, weir_reader *reader)
+static void read_view(const record_ranks *ranks, uint32_t rank, rank_view *view, weir_recording *recording)
 {
     const weir_filter filter = { .by_rank = true, .rank = (int32_t)rank };
     rank_search search = { ranks, view, ranks->since_unix_ns };
-    weir_reader_each(reader, WEIR_RECORD_RUN, &filter, keep_latest_run, &search, NULL);
+    weir_recording_each(recording, WEIR_RECORD_RUN, &filter, keep_latest_run, &search, NULL);
 }
 
 /* The time of the last write to the database or its log: a sign of life, also from another node. */
@@ -159,14 +159,14 @@ static int64_t last_write_ns(const char *path)
 
 static void look(const record_ranks *ranks, uint32_t rank, rank_view *view, int64_t limit_ns)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     int64_t written_ns = last_write_ns(view->path), now_ns = weir_clock_ns();
     if (written_ns != view->written_ns || !view->changed_ns)
         view->changed_ns = now_ns;
     view->written_ns = written_ns;
-    if (written_ns && weir_reader_open(view->path, &reader, NULL) == WEIR_OK) {
-        read_view(ranks, rank, view, reader);
-        weir_reader_close(reader);
+    if (written_ns && weir_recording_open(view->path, &recording, NULL) == WEIR_OK) {
+        read_view(ranks, rank, view, recording);
+        weir_recording_close(recording);
     }
     bool is_running = view->run_id && view->state == WEIR_RUN_RUNNING; /* its process is there */
     if (!is_running && now_ns - view->changed_ns > limit_ns)
@@ -187,7 +187,7 @@ static void wait_for_ranks(const record_settings *settings, const record_ranks *
     int64_t lap_ns = settings->log_interval_ns ? settings->log_interval_ns : 60 * WEIR_SECOND;
     int64_t limit_ns = settings->wait_ns ? settings->wait_ns : 30 * WEIR_SECOND + 2 * lap_ns;
     int64_t deadline_ns = INT64_MAX, began_ns = weir_clock_ns();
-    bool is_told = settings->quiet;
+    bool is_reported = settings->quiet;
     for (uint32_t num_open = 1; num_open > 0 && weir_clock_ns() < deadline_ns;) {
         int64_t start_ns = weir_clock_ns();
         num_open = 0;
@@ -198,10 +198,10 @@ static void wait_for_ranks(const record_settings *settings, const record_ranks *
         }
         if (was_interrupted && deadline_ns == INT64_MAX)
             deadline_ns = weir_clock_ns() + patience_ns;
-        if (num_open > 0 && start_ns - began_ns > WEIR_SECOND && !is_told) {
+        if (num_open > 0 && start_ns - began_ns > WEIR_SECOND && !is_reported) {
             fprintf(stderr, "%s: done; waiting for %" PRIu32 " of %" PRIu32 " ranks\n", settings->program, num_open,
                     ranks->world.size);
-            is_told = true;
+            is_reported = true;
         }
         int64_t pass_ns = weir_clock_ns() - start_ns;
         /* Reading many databases over a network takes longer, and should not be all that this does. */
@@ -237,18 +237,18 @@ int record_ranks_merge(const record_settings *settings, const char *job_path)
 static int summarize(const record_settings *settings, const record_ranks *ranks, const rank_view *views,
                      record_ended *ended)
 {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_error error = { 0 };
     weir_filter job = { .start_unix_ns = INT64_MAX };
     for (uint32_t rank = 0; rank < ranks->world.size; rank++)
         if (views[rank].run_id && views[rank].started_unix_ns < job.start_unix_ns)
             job.start_unix_ns = views[rank].started_unix_ns;
-    int status = weir_reader_open(ranks->job_path, &reader, &error);
+    int status = weir_recording_open(ranks->job_path, &recording, &error);
     if (status == WEIR_OK && !settings->quiet)
-        status = record_print_summary(settings, reader, &job, &error);
+        status = record_print_summary(settings, recording, &job, &error);
     if (status == WEIR_OK)
-        status = record_ended_read(ended, reader, &job, &error);
-    weir_reader_close(reader);
+        status = record_ended_read(ended, recording, &job, &error);
+    weir_recording_close(recording);
     return record_end_summary(settings, status, &error);
 }
 

@@ -310,13 +310,13 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 static int report(const record_settings *settings, int64_t run_id)
 {
     weir_error error = { 0 };
-    weir_reader *reader;
-    int status = weir_reader_open(settings->db_path, &reader, &error);
+    weir_recording *recording;
+    int status = weir_recording_open(settings->db_path, &recording, &error);
     if (status == WEIR_OK)
-        status = weir_reader_hold(reader, &error);
+        status = weir_recording_hold(recording, &error);
     if (status == WEIR_OK)
-        status = record_print_summary(settings, reader, &(weir_filter){ .run_id = run_id }, &error);
-    weir_reader_close(reader);
+        status = record_print_summary(settings, recording, &(weir_filter){ .run_id = run_id }, &error);
+    weir_recording_close(recording);
     return record_end_summary(settings, status, &error);
 }
 

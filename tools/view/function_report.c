@@ -23,15 +23,15 @@ static void print_table(const tool_call *call, const stack_view *stacks, const f
     stacks_print(stacks, stdout, tool_format(call), how->top, how->reverse);
 }
 
-int function_report(const tool_call *call, weir_reader *reader, const weir_filter *filter, const function_output *how,
-                    weir_error *error)
+int function_report(const tool_call *call, weir_recording *recording, const weir_filter *filter,
+                    const function_output *how, weir_error *error)
 {
     stack_view *stacks;
-    int status = stacks_read(reader, filter, &stacks, error);
+    int status = stacks_read(recording, filter, &stacks, error);
     if (status != WEIR_OK)
         return status;
     if (how->sql)
-        printf("%s;\n", weir_reader_sql(reader));
+        printf("%s;\n", weir_recording_sql(recording));
     else if (!stacks_count(stacks))
         status = weir_error_set(error, WEIR_ENOTFOUND, 0,
                                 "no samples of functions match the filters; weir record --stacks and WEIR_STACKS=1 "

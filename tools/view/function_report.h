@@ -16,7 +16,7 @@ typedef struct function_output {
 } function_output;
 
 /* Prints the samples that match the filter. WEIR_OK; WEIR_ENOTFOUND = there are none; or a failure. */
-int function_report(const tool_call *call, weir_reader *reader, const weir_filter *filter, const function_output *how,
-                    weir_error *error);
+int function_report(const tool_call *call, weir_recording *recording, const weir_filter *filter,
+                    const function_output *how, weir_error *error);
 
 #endif

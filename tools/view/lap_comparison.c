@@ -372,15 +372,15 @@ static bool are_several_runs(const weir_totals *by_run)
     return false;
 }
 
-static int read_totals(comparison_side *s, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int read_totals(comparison_side *s, weir_recording *recording, const weir_filter *filter, weir_error *error)
 {
     weir_filter own = *filter;
     weir_grouping grouping = { .by = WEIR_BY_NAME };
     own.no_replay = true;
-    int status = weir_totals_read(reader, &own, &grouping, &s->all, error);
+    int status = weir_totals_read(recording, &own, &grouping, &s->all, error);
     if (status == WEIR_OK && filter->run_id == WEIR_ALL_RUNS) {
         grouping.by |= WEIR_BY_RUN;
-        status = weir_totals_read(reader, &own, &grouping, &s->batches, error);
+        status = weir_totals_read(recording, &own, &grouping, &s->batches, error);
         if (status != WEIR_OK || are_several_runs(&s->batches))
             return status;
         weir_totals_free(&s->batches);
@@ -392,22 +392,23 @@ static int read_totals(comparison_side *s, weir_reader *reader, const weir_filte
                                   ? s->all.of[subject].all[i].elapsed_ns / NUM_BATCHES
                                   : grouping.bin_ns;
     grouping.by |= WEIR_BY_TIME;
-    return status == WEIR_OK ? weir_totals_read(reader, &own, &grouping, &s->batches, error) : status;
+    return status == WEIR_OK ? weir_totals_read(recording, &own, &grouping, &s->batches, error) : status;
 }
 
-int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
+int comparison_read(lap_comparison *c, int side, weir_recording *recording, const weir_filter *filter,
+                    weir_error *error)
 {
     comparison_side *s = &c->sides[side];
     weir_run_record run;
-    if (weir_reader_find_run(reader, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, NULL) == WEIR_OK) {
+    if (weir_recording_find_run(recording, filter->run_id ? filter->run_id : WEIR_LAST_RUN, &run, NULL) == WEIR_OK) {
         s->run_id = filter->run_id == WEIR_ALL_RUNS ? 0 : run.run_id;
         s->command = memory_copy(run.command ? run.command : "");
     }
-    int status = read_totals(s, reader, filter, error);
+    int status = read_totals(s, recording, filter, error);
     if (status == WEIR_OK)
-        status = weir_records_read(reader, WEIR_RECORD_STAGE, filter, &s->stages, error);
+        status = weir_records_read(recording, WEIR_RECORD_STAGE, filter, &s->stages, error);
     if (status == WEIR_OK)
-        status = weir_verdict_read(reader, filter, &s->limit, error);
+        status = weir_verdict_read(recording, filter, &s->limit, error);
     if (status == WEIR_OK)
         add_pairs(c, side);
     if (status == WEIR_OK && side == 1) {

@@ -66,7 +66,8 @@ typedef struct lap_comparison {
 } lap_comparison;
 
 /* Reads side 0, then side 1, which completes it. Call comparison_free() even after a failure. */
-int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
+int comparison_read(lap_comparison *c, int side, weir_recording *recording, const weir_filter *filter,
+                    weir_error *error);
 void comparison_free(lap_comparison *c);
 
 /* Makes the rows of pairs whose two sides are there; comparison_read() does it. */

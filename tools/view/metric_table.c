@@ -66,8 +66,17 @@ static size_t key_columns(table_column *columns, weir_subject subject, const met
         { "kind", "kind", TABLE_WORDS },
         { "share", "share", TABLE_SHARE },
     };
-    const bool wanted[] = { keys->reader != NULL, keys->time,  keys->run,  keys->node, keys->mode, keys->phase,
-                            keys->steps,          keys->steps, keys->name, keys->kind, keys->share };
+    const bool wanted[] = { keys->recording != NULL,
+                            keys->time,
+                            keys->run,
+                            keys->node,
+                            keys->mode,
+                            keys->phase,
+                            keys->steps,
+                            keys->steps,
+                            keys->name,
+                            keys->kind,
+                            keys->share };
     static const table_column covered[] = {
         { "num_laps", "laps", TABLE_COUNT }, { "start_time", NULL, TABLE_WHEN }, { "end_time", NULL, TABLE_WHEN },
         { "elapsed", NULL, TABLE_TIME },     { "suspended", NULL, TABLE_TIME },
@@ -100,7 +109,7 @@ table *metric_table_begin(FILE *out, table_format format, table_column columns[M
                           weir_subject subject, const metric_keys *keys)
 {
     table *t = table_begin(out, format, columns, metric_columns(columns, subject, keys));
-    table_set_keys(t, (size_t)(keys->reader != NULL) + keys->time + keys->run + keys->node + keys->mode +
+    table_set_keys(t, (size_t)(keys->recording != NULL) + keys->time + keys->run + keys->node + keys->mode +
                           keys->phase + 2 * (size_t)keys->steps + keys->name);
     return t;
 }
@@ -112,9 +121,9 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total)
     const weir_group_key *key = &total->key;
     bool has_steps = key->last_step >= key->first_step;
     weir_run_record run;
-    if (keys->reader && weir_reader_find_run(keys->reader, key->run_id, &run, NULL) == WEIR_OK)
+    if (keys->recording && weir_recording_find_run(keys->recording, key->run_id, &run, NULL) == WEIR_OK)
         table_duration(t, key->end_unix_ns - run.started_unix_ns);
-    else if (keys->reader)
+    else if (keys->recording)
         table_nothing(t);
     if (keys->time)
         table_when(t, key->bin_unix_ns ? key->bin_unix_ns : key->end_unix_ns);

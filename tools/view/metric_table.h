@@ -10,7 +10,7 @@
 /* Which columns of the key a table has. */
 typedef struct metric_keys {
     bool run, node, time, steps, mode, phase, share, kind, name;
-    weir_reader *reader; /* of laps: when these ended, after the start of their run; NULL = not shown */
+    weir_recording *recording; /* of laps: when these ended, after the start of their run; NULL = not shown */
 } metric_keys;
 
 enum { METRIC_MAX_COLUMNS = 160 };

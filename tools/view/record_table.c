@@ -301,13 +301,13 @@ static void put_record(table *t, const kind_table *wanted, const weir_record *re
         wanted->put(t, record);
 }
 
-int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
+int record_table(FILE *out, table_format format, int which, weir_recording *recording, const weir_filter *filter,
                  int64_t *num_rows, weir_error *error)
 {
     const kind_table *wanted = &kind_tables[which];
     weir_query *query;
     const weir_record *record;
-    int status = weir_query_begin(reader, wanted->kind, filter, &query, error);
+    int status = weir_query_begin(recording, wanted->kind, filter, &query, error);
     if (status != WEIR_OK)
         return status;
     table_column columns[METRIC_MAX_COLUMNS];

@@ -22,7 +22,7 @@ int record_table_find(const char *name);
  * Writes one of them, given by its index, and counts its rows (num_rows may be NULL). WEIR_OK, or a failure with
  * *error filled. Write errors are in ferror(out).
  */
-int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
+int record_table(FILE *out, table_format format, int which, weir_recording *recording, const weir_filter *filter,
                  int64_t *num_rows, weir_error *error);
 
 /* Puts the columns of a row, from `first` on, into a row of a table with these columns; NULL is an empty cell. */

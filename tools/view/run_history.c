@@ -8,7 +8,7 @@
 #include "tools/cli/tty.h"
 #include "tools/view/run_lines.h"
 
-int run_history_read(weir_reader *reader, int64_t run_id, int64_t end_unix_ns, int64_t lap_ns, int num_laps,
+int run_history_read(weir_recording *recording, int64_t run_id, int64_t end_unix_ns, int64_t lap_ns, int num_laps,
                      size_t num_cells, run_history *history, weir_error *error)
 {
     int64_t span_ns = num_laps * lap_ns > 60 * WEIR_SECOND ? num_laps * lap_ns : 60 * WEIR_SECOND;
@@ -18,7 +18,7 @@ int run_history_read(weir_reader *reader, int64_t run_id, int64_t end_unix_ns, i
     weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_TIME,
                                .subjects = (1u << WEIR_SUBJECT_SPAN) - 1,
                                .bin_ns = cell_ns > lap_ns ? cell_ns : lap_ns };
-    return weir_totals_read(reader, &filter, &grouping, &history->bins, error);
+    return weir_totals_read(recording, &filter, &grouping, &history->bins, error);
 }
 
 void run_history_free(run_history *history)

@@ -14,7 +14,7 @@ typedef struct run_history {
 
 /* Reads what ended in the last minute before end_unix_ns, or in num_laps laps if these are longer, in up to num_cells
    bins. Results are those of queries; free it in any case. */
-int run_history_read(weir_reader *reader, int64_t run_id, int64_t end_unix_ns, int64_t lap_ns, int num_laps,
+int run_history_read(weir_recording *recording, int64_t run_id, int64_t end_unix_ns, int64_t lap_ns, int num_laps,
                      size_t num_cells, run_history *history, weir_error *error);
 void run_history_free(run_history *history);
 

@@ -19,11 +19,11 @@ double run_value(const weir_total *total, const char *measure)
     return total ? weir_total_value(total, weir_measure_find(total->subject, measure)) : NAN;
 }
 
-run_lines run_lines_on(FILE *out, weir_reader *reader, const weir_filter *filter)
+run_lines run_lines_on(FILE *out, weir_recording *recording, const weir_filter *filter)
 {
     bool has_colours = tty_has_colours();
     return (run_lines){ .out = out,
-                        .reader = reader,
+                        .recording = recording,
                         .filter = filter,
                         .width = tty_width() ? (size_t)tty_width() : RUN_LINE_BYTES,
                         .bold = has_colours ? "\033[1m" : "",
@@ -113,8 +113,9 @@ int run_lines_read(run_lines *s, weir_error *error)
                                      .node_id = s->filter->node_id,
                                      .by_rank = s->filter->by_rank,
                                      .rank = s->filter->rank };
-    int status = weir_reader_each(s->reader, WEIR_RECORD_RUN, s->filter, note_run, s, error);
-    return status == WEIR_OK ? weir_reader_select(s->reader, &whole_runs, sql, NULL, note_texts, s, error) : status;
+    int status = weir_recording_each(s->recording, WEIR_RECORD_RUN, s->filter, note_run, s, error);
+    return status == WEIR_OK ? weir_recording_query(s->recording, &whole_runs, sql, NULL, note_texts, s, error)
+                             : status;
 }
 
 /* -- pieces of lines */
@@ -255,7 +256,7 @@ static void put_state(const run_lines *s, const char *took)
         return;
     else if (s->took_ns > 0)
         fprintf(s->out, "%s %s %s: ", weir_run_state_name(s->state), s->num_open ? "for" : "after", took);
-    else if (!weir_reader_lacks(s->reader))
+    else if (!weir_recording_lacks(s->recording))
         fprintf(s->out, "%s: ", weir_run_state_name(s->state));
 }
 

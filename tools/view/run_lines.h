@@ -14,7 +14,7 @@ enum { RUN_LINE_BYTES = 2048, RUN_BAR_MIN = 6, RUN_BAR_MAX = 20 };
 
 typedef struct run_lines {
     FILE *out;
-    weir_reader *reader;
+    weir_recording *recording;
     const weir_filter *filter;
     const weir_totals *totals;
     size_t width;
@@ -34,7 +34,7 @@ typedef struct run_lines {
 } run_lines;
 
 /* Zeroed but for these; the width is that of the terminal, or that of the longest line. */
-run_lines run_lines_on(FILE *out, weir_reader *reader, const weir_filter *filter);
+run_lines run_lines_on(FILE *out, weir_recording *recording, const weir_filter *filter);
 void run_lines_free(run_lines *s);
 
 /* What is known of the runs that match the filter. Results are those of queries. */

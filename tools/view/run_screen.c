@@ -65,7 +65,7 @@ static int put_limit(const run_lines *s, weir_error *error)
     weir_verdict *v;
     if (s->filter->name)
         return WEIR_OK;
-    int status = weir_verdict_explain(s->reader, s->filter, &v, error);
+    int status = weir_verdict_explain(s->recording, s->filter, &v, error);
     if (status != WEIR_OK)
         return status;
     if (run_put_limit(s, v))
@@ -221,17 +221,17 @@ static int put_failures(screen *s, weir_error *error)
              "FROM failures GROUP BY status, library_code, weir_reason(message, label) "
              "ORDER BY count(*) DESC, min(id) LIMIT %d",
              MOST_REASONS);
-    return weir_reader_select(s->lines.reader, s->lines.filter, sql, NULL, put_reason, s, error);
+    return weir_recording_query(s->lines.recording, s->lines.filter, sql, NULL, put_reason, s, error);
 }
 
 static int put_end(const screen *s, const char *weir, weir_error *error)
 {
-    const char *path = weir_reader_path(s->lines.reader);
+    const char *path = weir_recording_path(s->lines.recording);
     char *text;
     size_t size;
     FILE *out = memory_file_open(&text, &size);
     fputc('\n', out);
-    int status = weir_summary_write_notes(out, s->lines.reader, s->lines.filter, s->lines.totals, error);
+    int status = weir_summary_write_notes(out, s->lines.recording, s->lines.filter, s->lines.totals, error);
     char *here = getcwd(NULL, 0);
     if (s->lines.start && here && s->lines.folder && *s->lines.folder && *s->lines.folder != '/' &&
         strcmp(s->lines.start, here) != 0) {
@@ -240,7 +240,7 @@ static int put_end(const screen *s, const char *weir, weir_error *error)
         fputs(".\n", out);
     }
     free(here);
-    if (s->lines.num_runs == 1 && !weir_reader_lacks(s->lines.reader))
+    if (s->lines.num_runs == 1 && !weir_recording_lacks(s->lines.recording))
         fprintf(out, "Run %" PRId64 " in ", s->lines.run_id);
     else
         fputs("In ", out);
@@ -273,19 +273,19 @@ static int put_screen(screen *s, const char *weir, weir_error *error)
     return status == WEIR_OK ? put_end(s, weir, error) : status;
 }
 
-int run_screen_print(weir_reader *reader, const weir_filter *filter, const weir_totals *totals, const char *weir,
-                     weir_error *error)
+int run_screen_print(weir_recording *recording, const weir_filter *filter, const weir_totals *totals,
+                     const char *weir, weir_error *error)
 {
     weir_totals own = { 0 };
     char *text;
     size_t size;
-    screen s = { .lines = run_lines_on(memory_file_open(&text, &size), reader, filter) };
+    screen s = { .lines = run_lines_on(memory_file_open(&text, &size), recording, filter) };
     s.lines.totals = totals ? totals : &own;
     s.lines.width = isatty(STDOUT_FILENO) ? s.lines.width : MAX_LINE;
     weir_filter used = *filter;
     used.no_replay = !filter->phase;
     int status =
-        totals ? WEIR_OK : weir_totals_read(reader, &used, &(weir_grouping){ .by = WEIR_BY_NAME }, &own, error);
+        totals ? WEIR_OK : weir_totals_read(recording, &used, &(weir_grouping){ .by = WEIR_BY_NAME }, &own, error);
     if (status == WEIR_OK)
         status = run_lines_read(&s.lines, error);
     if (status == WEIR_OK)

@@ -11,7 +11,7 @@
  * printed unless all could be read. WEIR_OK; WEIR_EIO if it cannot be printed; errors are those of
  * weir_totals_read().
  */
-int run_screen_print(weir_reader *reader, const weir_filter *filter, const weir_totals *totals, const char *weir,
-                     weir_error *error);
+int run_screen_print(weir_recording *recording, const weir_filter *filter, const weir_totals *totals,
+                     const char *weir, weir_error *error);
 
 #endif

@@ -65,14 +65,14 @@ static bool is_option(const char *name, const char *word, size_t length)
 }
 
 /* Options with a value. Either they are settings, which are reported, or they say where a recording goes. */
-static bool is_told(const char *word, size_t length)
+static bool is_reported(const char *word, size_t length)
 {
-    static const char *const told[] = { "concurrency", "threads", "queue-items",        "queue-bytes",
-                                        "order",       "db-path", "source-queue-items", "sink-queue-items",
-                                        "log-interval" };
+    static const char *const reported[] = { "concurrency", "threads", "queue-items",        "queue-bytes",
+                                            "order",       "db-path", "source-queue-items", "sink-queue-items",
+                                            "log-interval" };
     const weir_export_format *format;
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        if (is_option(told[i], word, length))
+    for (size_t i = 0; i < sizeof reported / sizeof reported[0]; i++)
+        if (is_option(reported[i], word, length))
             return true;
     for (size_t i = 0; (format = weir_export_at(i)); i++)
         if (format->live_help && is_option(format->name, word, length))
@@ -92,7 +92,7 @@ static char *next_part(const char **at)
         if (has_value)
             length = (size_t)(next - start) + strcspn(next, " ");
         *at = start + length + strspn(start + length, " ");
-        if (!is_told(start, name))
+        if (!is_reported(start, name))
             return memory_format("%.*s", (int)length, start);
     }
     return NULL;

@@ -129,16 +129,16 @@ static void forget_calls(stack_view *view)
     view->num_calls = 0;
 }
 
-int stacks_read(weir_reader *reader, const weir_filter *filter, stack_view **read, weir_error *error)
+int stacks_read(weir_recording *recording, const weir_filter *filter, stack_view **read, weir_error *error)
 {
     stack_view *view = memory_get(1, sizeof *view);
     *view = (stack_view){ .root.name = memory_copy("all") };
-    int status = weir_reader_hold(reader, error);
+    int status = weir_recording_hold(recording, error);
     if (status == WEIR_OK) {
-        status = weir_reader_select(reader, filter, calls_sql, NULL, take_call, view, error);
+        status = weir_recording_query(recording, filter, calls_sql, NULL, take_call, view, error);
         if (status == WEIR_OK)
-            status = weir_reader_select(reader, filter, samples_sql, NULL, take_samples, view, error);
-        weir_reader_release(reader);
+            status = weir_recording_query(recording, filter, samples_sql, NULL, take_samples, view, error);
+        weir_recording_release(recording);
     }
     forget_calls(view);
     if (status != WEIR_OK) {

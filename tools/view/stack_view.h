@@ -13,7 +13,7 @@ typedef struct stack_view stack_view;
 
 /* The samples that match the filter, of all its runs together, below the stage or thread that ran. WEIR_OK, also if there are
    none; or a failure. */
-int stacks_read(weir_reader *reader, const weir_filter *filter, stack_view **view, weir_error *error);
+int stacks_read(weir_recording *recording, const weir_filter *filter, stack_view **view, weir_error *error);
 void stacks_free(stack_view *view); /* NULL is fine */
 
 uint64_t stacks_count(const stack_view *view);    /* of samples */

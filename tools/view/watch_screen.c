@@ -70,14 +70,15 @@ static int note_latest(void *self, const weir_row *row, weir_error *error)
 }
 
 /* The latest lap, event of each kind, and failure. */
-static int read_latest(weir_reader *reader, watched *w, weir_error *error)
+static int read_latest(weir_recording *recording, watched *w, weir_error *error)
 {
     static const char sql[] =
         ", stall AS (SELECT detail, timestamp FROM events WHERE event_name = 'stall' ORDER BY id DESC LIMIT 1) "
         "SELECT (SELECT timestamp FROM queues ORDER BY id DESC LIMIT 1), (SELECT detail FROM events WHERE event_name "
         "= 'expected_items' ORDER BY id DESC LIMIT 1), (SELECT format('%s: %s', label, message) FROM failures ORDER "
         "BY id DESC LIMIT 1), (SELECT detail FROM stall), (SELECT timestamp FROM stall)";
-    return weir_reader_select(reader, &(weir_filter){ .run_id = w->run.run_id }, sql, NULL, note_latest, w, error);
+    return weir_recording_query(recording, &(weir_filter){ .run_id = w->run.run_id }, sql, NULL, note_latest, w,
+                                error);
 }
 
 static int note_slowest(void *self, const weir_row *row, weir_error *error)
@@ -91,9 +92,10 @@ static int note_slowest(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-static int read_slowest(weir_reader *reader, const weir_filter *recent, watched *w, weir_error *error)
+static int read_slowest(weir_recording *recording, const weir_filter *recent, watched *w, weir_error *error)
 {
-    return weir_reader_select(reader, recent, "SELECT max(elapsed), label FROM items", NULL, note_slowest, w, error);
+    return weir_recording_query(recording, recent, "SELECT max(elapsed), label FROM items", NULL, note_slowest, w,
+                                error);
 }
 
 /* A line of them leaves room for the figures beside it. */
@@ -105,37 +107,37 @@ static size_t history_cells(void)
                                       : RUN_HISTORY_CELLS / 5;
 }
 
-static int read_recent(weir_reader *reader, watched *w, weir_error *error)
+static int read_recent(weir_recording *recording, watched *w, weir_error *error)
 {
-    int status = read_latest(reader, w, error);
+    int status = read_latest(recording, w, error);
     if (status != WEIR_OK || w->last_lap_unix_ns == 0)
         return status;
     weir_filter recent = { .run_id = w->run.run_id };
     recent.start_unix_ns = w->last_lap_unix_ns - (int64_t)((RECENT_LAPS + 0.5) * (double)lap_length_ns(w));
-    status = weir_verdict_read(reader, &recent, &w->verdict, error);
+    status = weir_verdict_read(recording, &recent, &w->verdict, error);
     if (status == WEIR_OK)
-        status = run_history_read(reader, w->run.run_id, w->last_lap_unix_ns, lap_length_ns(w), RECENT_LAPS,
+        status = run_history_read(recording, w->run.run_id, w->last_lap_unix_ns, lap_length_ns(w), RECENT_LAPS,
                                   history_cells(), &w->history, error);
     if (status == WEIR_OK)
-        status = read_slowest(reader, &recent, w, error);
+        status = read_slowest(recording, &recent, w, error);
     recent.start_unix_ns = w->last_lap_unix_ns - WEIR_MICROSECOND * 2;
     if (status == WEIR_OK)
-        status = weir_totals_read(reader, &recent, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->last_lap, error);
+        status = weir_totals_read(recording, &recent, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->last_lap, error);
     return status;
 }
 
-static int read_run(weir_reader *reader, const weir_filter *filter, watched *w, weir_error *error)
+static int read_run(weir_recording *recording, const weir_filter *filter, watched *w, weir_error *error)
 {
-    int status = weir_reader_find_run(reader, filter->run_id, &w->run, error);
+    int status = weir_recording_find_run(recording, filter->run_id, &w->run, error);
     weir_filter own = *filter;
     own.run_id = w->run.run_id;
     if (status == WEIR_OK)
         w->state = weir_run_state_of(&w->run);
     w->run.node_id = w->run.command = w->run.version = w->run.machine = w->run.job = NULL;
     if (status == WEIR_OK)
-        status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->totals, error);
+        status = weir_totals_read(recording, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &w->totals, error);
     if (status == WEIR_OK)
-        status = read_recent(reader, w, error);
+        status = read_recent(recording, w, error);
     return status;
 }
 
@@ -534,7 +536,7 @@ static void put_head(run_lines *lines, const watched *w)
 {
     lines->totals = &w->totals;
     put_headline(lines, w);
-    put_state(lines, w, weir_reader_path(lines->reader));
+    put_state(lines, w, weir_recording_path(lines->recording));
     lines->totals = is_running(w) ? &w->last_lap : &w->totals; /* the last lap of a run may be nearly empty */
     fputc('\n', lines->out);
     run_put_rates(lines);
@@ -618,10 +620,11 @@ static void put_watch_json(FILE *out, const watched *w, const char *path)
     fputs("}}\n", out);
 }
 
-static int write_view(FILE *out, weir_reader *reader, const watched *w, const watch_view *view, weir_error *error)
+static int write_view(FILE *out, weir_recording *recording, const watched *w, const watch_view *view,
+                      weir_error *error)
 {
     const weir_filter run = { .run_id = w->run.run_id };
-    run_lines lines = run_lines_on(out, reader, &run);
+    run_lines lines = run_lines_on(out, recording, &run);
     lines.is_live = is_running(w);
     lines.totals = &w->totals;
     int status = run_lines_read(&lines, error);
@@ -631,15 +634,15 @@ static int write_view(FILE *out, weir_reader *reader, const watched *w, const wa
     return status;
 }
 
-int watch_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+int watch_write(FILE *out, weir_recording *recording, const weir_filter *filter, int64_t now_unix_ns,
                 const watch_view *view, weir_error *error)
 {
     watched w = { .now_unix_ns = now_unix_ns };
-    int status = read_run(reader, filter, &w, error);
+    int status = read_run(recording, filter, &w, error);
     if (status == WEIR_OK && view)
-        status = write_view(out, reader, &w, view, error);
+        status = write_view(out, recording, &w, view, error);
     else if (status == WEIR_OK)
-        put_watch_json(out, &w, weir_reader_path(reader));
+        put_watch_json(out, &w, weir_recording_path(recording));
     free_watched(&w);
     return status;
 }

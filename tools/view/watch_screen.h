@@ -22,7 +22,7 @@ extern const char *const watch_sorts[];
  * last_lap with those of its latest lap. Lines fit the terminal. now: Unix
  * time. With num_rows, rows of tables that do not fit are counted instead. WEIR_OK; WEIR_ENOTFOUND if there is no such run.
  */
-int watch_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+int watch_write(FILE *out, weir_recording *recording, const weir_filter *filter, int64_t now_unix_ns,
                 const watch_view *view, weir_error *error);
 
 #endif

@@ -50,14 +50,14 @@ int weir__model_new(weir_model **model, weir_error *error);
 
 /* If the run tried settings, and laps follow its last trial, only those have one setting: moves the start of the filter, which
    is of one run, to them. */
-int weir__model_settle(weir_reader *reader, weir_filter *filter, weir_error *error);
+int weir__model_settle(weir_recording *recording, weir_filter *filter, weir_error *error);
 
 /*
  * The model of one run of a database: filter->run_id, by default the last run. Only laps in the steady part of the run
  * that match the filter count. WEIR_ENOTFOUND if no lap is left; WEIR_EUNSUPPORTED if the
  * recording does not contain how its nodes are connected (routes in databases of older schemas).
  */
-int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model **model, weir_error *error);
+int weir__model_read(weir_recording *recording, const weir_filter *filter, weir_model **model, weir_error *error);
 
 /* Adds a node by hand to a model from weir__model_new(). Add a node after the nodes that it takes from. */
 int weir__model_add(weir_model *model, const weir_model_node *node, weir_error *error);

@@ -323,40 +323,42 @@ static int take_change(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-int weir__model_settle(weir_reader *reader, weir_filter *filter, weir_error *error)
+int weir__model_settle(weir_recording *recording, weir_filter *filter, weir_error *error)
 {
     int64_t start_unix_ns = 0;
-    int status = weir_reader_select(reader, filter,
-                                    "SELECT CAST(1e9 * min(timestamp - 0.75 * elapsed) AS INTEGER) FROM queues WHERE "
-                                    "timestamp - elapsed >= (SELECT max(timestamp) FROM events WHERE event_name = "
-                                    "'trial')",
-                                    NULL, take_start, &start_unix_ns, error);
+    int status =
+        weir_recording_query(recording, filter,
+                             "SELECT CAST(1e9 * min(timestamp - 0.75 * elapsed) AS INTEGER) FROM queues WHERE "
+                             "timestamp - elapsed >= (SELECT max(timestamp) FROM events WHERE event_name = "
+                             "'trial')",
+                             NULL, take_start, &start_unix_ns, error);
     if (start_unix_ns > filter->start_unix_ns)
         filter->start_unix_ns = start_unix_ns;
     return status;
 }
 
-static int read_laps(weir_model *model, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int read_laps(weir_model *model, weir_recording *recording, const weir_filter *filter, weir_error *error)
 {
     weir_records stages;
     weir_error why = { 0 };
     int status =
-        weir_records_read(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = filter->run_id }, &stages, error);
+        weir_records_read(recording, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = filter->run_id }, &stages, error);
     if (status != WEIR_OK)
         return status;
     status = weir__model_begin(model, &stages, &why);
     weir_records_free(&stages);
     if (status != WEIR_OK)
-        return weir_error_set(error, status, 0, "run %" PRId64 " of %s: %s", filter->run_id, weir_reader_path(reader),
-                              why.message);
+        return weir_error_set(error, status, 0, "run %" PRId64 " of %s: %s", filter->run_id,
+                              weir_recording_path(recording), why.message);
     weir_filter until = { .run_id = filter->run_id, .end_unix_ns = filter->end_unix_ns };
-    status = weir_reader_select(reader, &until,
-                                "SELECT event_name, category, detail FROM events WHERE event_name IN ('concurrency', "
-                                "'threads') ORDER BY id",
-                                NULL, take_change, model, error);
+    status =
+        weir_recording_query(recording, &until,
+                             "SELECT event_name, category, detail FROM events WHERE event_name IN ('concurrency', "
+                             "'threads') ORDER BY id",
+                             NULL, take_change, model, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_reader_each_lap(reader, filter, weir__model_take, model, error);
+    status = weir_recording_each_lap(recording, filter, weir__model_take, model, error);
     weir__model_end_lap(model);
     return status;
 }
@@ -386,9 +388,9 @@ static double cpus_of(const char *machine)
     return is_known ? count : weir_cpu_budget();
 }
 
-int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model **made, weir_error *error)
+int weir__model_read(weir_recording *recording, const weir_filter *filter, weir_model **made, weir_error *error)
 {
-    if (!reader || !made)
+    if (!recording || !made)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter own = filter ? *filter : (weir_filter){ 0 };
     weir_run_record run;
@@ -398,19 +400,20 @@ int weir__model_read(weir_reader *reader, const weir_filter *filter, weir_model 
     own.limit = 0;
     *made = NULL;
     bool was_joined;
-    int status = weir_reader_find_run(reader, own.run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : own.run_id, &run, error);
+    int status =
+        weir_recording_find_run(recording, own.run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : own.run_id, &run, error);
     if (status == WEIR_OK)
         status = weir__model_new(made, error);
     if (status != WEIR_OK)
         return status;
     own.run_id = run.run_id;
     (*made)->recorded.cpus = cpus_of(run.machine); /* laps may say how many of them the process may use */
-    status = weir__reader_join_laps(reader, &own, &was_joined, error);
+    status = weir__recording_join_laps(recording, &own, &was_joined, error);
     if (status == WEIR_OK)
-        status = weir__model_settle(reader, &own, error);
+        status = weir__model_settle(recording, &own, error);
     if (status == WEIR_OK)
-        status = read_laps(*made, reader, &own, error);
-    weir__reader_join_laps_end(reader, was_joined);
+        status = read_laps(*made, recording, &own, error);
+    weir__recording_join_laps_end(recording, was_joined);
     if (status == WEIR_OK && weir__model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
     if (status == WEIR_OK)

@@ -588,17 +588,17 @@ static int apply_setting(weir_model *model, const char *setting, weir_error *err
     return status == WEIR_ENOTFOUND ? WEIR_EINVAL : status;
 }
 
-int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, const weir_whatif_options *options,
+int weir_whatif_sized(weir_recording *recording, const weir_filter *filter, const weir_whatif_options *options,
                       size_t options_size, weir_prediction **prediction, weir_error *error)
 {
     weir_whatif_options own;
     weir_model *model = NULL;
-    if (!reader || !prediction)
+    if (!recording || !prediction)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *prediction = NULL;
     int status = weir_struct_copy(&own, sizeof own, options, options_size, "weir_whatif_options", error);
     if (status == WEIR_OK)
-        status = weir__model_read(reader, filter, &model, error);
+        status = weir__model_read(recording, filter, &model, error);
     for (size_t i = 0; status == WEIR_OK && own.settings && i < own.num_settings; i++)
         status = apply_setting(model, own.settings[i], error);
     if (status == WEIR_OK)

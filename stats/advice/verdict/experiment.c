@@ -380,8 +380,8 @@ static void examine_limits(experiment *e)
     case WEIR_VERDICT_CPUS: examine_cpus(e); break;
     case WEIR_VERDICT_QUEUE:
         weir__verdict_add_evidence(e->verdict,
-                                   "a queue keeps its size while a pipeline runs: another run shows what a "
-                                   "longer one brings");
+                                   "a queue keeps its size while a pipeline runs: record another run with "
+                                   "a longer one to see what it brings");
         break;
     default: break;
     }
@@ -500,6 +500,6 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
     return weir_error_set(error, status, 0, "%s",
                           status == WEIR_EOF ? "the run came to its end before anything was measured"
                           : status == WEIR_EUNSUPPORTED
-                              ? "too little to measure: the consumer took no item while it looked"
+                              ? "too little to measure: the consumer took no item during the measurement"
                               : weir_status_text(status));
 }

@@ -36,10 +36,11 @@ static int judge_totals(const weir_totals *totals, const weir_records *stages, w
     return WEIR_OK;
 }
 
-static int read_limit(weir_reader *reader, const weir_filter *filter, weir_named_limit *limit, weir_error *error)
+static int read_limit(weir_recording *recording, const weir_filter *filter, weir_named_limit *limit,
+                      weir_error *error)
 {
     weir_verdict *verdict;
-    int status = weir_verdict_read(reader, filter, &verdict, error);
+    int status = weir_verdict_read(recording, filter, &verdict, error);
     if (status == WEIR_OK)
         name_limit(verdict, limit);
     if (status == WEIR_OK)

@@ -483,7 +483,7 @@ static void tell_cpus(full_verdict *v, const judgement *j)
     weir__verdict_add_evidence(v, "CPUs: this process uses %.2f of %.0f%s%s%s", s->process, s->budget, other, idle,
                                quota);
     if (j->view->world > 1 && isnan(s->ranks))
-        weir__verdict_add_evidence(v, "other programs may be other ranks of this job, of which the database has none "
+        weir__verdict_add_evidence(v, "other programs may be other ranks of this job, which are not in this database "
                                       "(weir merge joins their databases)");
     if (own_threads_cpus(j) >= HALF)
         weir__verdict_add_evidence(v, "%.2f CPUs are used by threads that are not the pipeline's",

@@ -283,10 +283,10 @@ static void propose_slots(advising *a)
         return;
     weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &(live_set){ 1, { now }, { other } });
     if (a->verdict->shown.kind == WEIR_VERDICT_OUTSIDE)
-        weir__verdict_text(advice->assumes, "what its tasks wait for can serve twice as many at once");
+        weir__verdict_text(advice->assumes, "the resource that its tasks wait for can serve twice as many at once");
     if (a->verdict->polls)
         weir__verdict_text(advice->assumes,
-                           "the consumer comes back often enough for what the queue of the sink holds");
+                           "the consumer comes back so often that the queue of the sink does not fill up");
     set_in_model(a, a->node->name, "concurrency", other.slots, "");
     set_threads_in_model(a, &other);
     predict_change(a, advice, 0);
@@ -366,7 +366,7 @@ static int take_decoding(void *self, const weir_row *row, weir_error *error)
 }
 
 /* Half of the frames, unless the run has chosen frames already. */
-static void propose_fewer_frames(advising *a, weir_reader *reader, const weir_filter *filter)
+static void propose_fewer_frames(advising *a, weir_recording *recording, const weir_filter *filter)
 {
     static const char *const choices[] = { "--at",     "--frames",    "--every",  "--rate", "--count",
                                            "--random", "--keyframes", "--window", "--first" };
@@ -377,12 +377,12 @@ static void propose_fewer_frames(advising *a, weir_reader *reader, const weir_fi
         if (strstr(a->command, choices[i]))
             return;
     if (a->status == WEIR_OK)
-        a->status =
-            weir_reader_select(reader, &items,
-                               "SELECT sum(t.codec <> ''), sum(t.num_frames), CAST(1e9 * sum(max(t.demux_time, 0) + "
-                               "max(t.decode_time, 0) + max(t.scale_time, 0)) AS INTEGER), CAST(1e9 * sum(t.elapsed) "
-                               "AS INTEGER) FROM items t",
-                               NULL, take_decoding, &d, a->error);
+        a->status = weir_recording_query(
+            recording, &items,
+            "SELECT sum(t.codec <> ''), sum(t.num_frames), CAST(1e9 * sum(max(t.demux_time, 0) + "
+            "max(t.decode_time, 0) + max(t.scale_time, 0)) AS INTEGER), CAST(1e9 * sum(t.elapsed) "
+            "AS INTEGER) FROM items t",
+            NULL, take_decoding, &d, a->error);
     double frames = d.num_items > 0 ? round(0.5 * (double)d.num_frames / (double)d.num_items) : 0;
     if (frames < 2 || d.run_ns <= 0)
         return;
@@ -418,7 +418,7 @@ static void propose_end_of_others(advising *a)
     propose_change(a, advice);
 }
 
-static void propose_all(advising *a, weir_reader *reader, const weir_filter *filter)
+static void propose_all(advising *a, weir_recording *recording, const weir_filter *filter)
 {
     full_verdict *v = a->verdict;
     weir_verdict_kind kind = v->shown.kind;
@@ -444,7 +444,7 @@ static void propose_all(advising *a, weir_reader *reader, const weir_filter *fil
     if (kind == WEIR_VERDICT_ORDER)
         propose_completion(a);
     if (is_decode(a->node->name) && a->node->cpu_s >= 0.5 * a->node->time_s)
-        propose_fewer_frames(a, reader, filter);
+        propose_fewer_frames(a, recording, filter);
 }
 
 /* -- what was tried while the pipeline ran */
@@ -499,14 +499,14 @@ static int take_trial(void *self, const weir_row *row, weir_error *error)
     return WEIR_OK;
 }
 
-static void take_trials(advising *a, weir_reader *reader, int64_t run_id)
+static void take_trials(advising *a, weir_recording *recording, int64_t run_id)
 {
     weir_filter filter = { .run_id = run_id };
     full_verdict *v = a->verdict;
     if (a->status == WEIR_OK)
-        a->status = weir_reader_select(reader, &filter,
-                                       "SELECT category, detail FROM events WHERE event_name = 'trial' ORDER BY id",
-                                       NULL, take_trial, a, a->error);
+        a->status = weir_recording_query(recording, &filter,
+                                         "SELECT category, detail FROM events WHERE event_name = 'trial' ORDER BY id",
+                                         NULL, take_trial, a, a->error);
     if (!was_tried(a) || (v->shown.kind != WEIR_VERDICT_SLOTS && v->shown.kind != WEIR_VERDICT_OUTSIDE))
         return;
     bool has_set = a->set.num > 0;
@@ -665,7 +665,7 @@ static int take_trace(void *self, const weir_record *record, weir_error *error)
 }
 
 /* Of a stage that waits: its slowest items, the longest span of the program, and the trace. */
-static int tell_places(full_verdict *v, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int tell_places(full_verdict *v, weir_recording *recording, const weir_filter *filter, weir_error *error)
 {
     slow_items items = { "" };
     long_span longest = { "", 0 };
@@ -676,14 +676,14 @@ static int tell_places(full_verdict *v, weir_reader *reader, const weir_filter *
     own.descending = false;
     own.longest_first = true;
     own.limit = 3;
-    int status = weir_reader_each(reader, WEIR_RECORD_ITEM, &own, append_item, &items, error);
+    int status = weir_recording_each(recording, WEIR_RECORD_ITEM, &own, append_item, &items, error);
     own = *filter;
     own.name = "trace_file";
     if (status == WEIR_OK)
-        status = weir_reader_each(reader, WEIR_RECORD_EVENT, &own, take_trace, trace, error);
+        status = weir_recording_each(recording, WEIR_RECORD_EVENT, &own, take_trace, trace, error);
     own.name = NULL;
     if (status == WEIR_OK)
-        status = weir_totals_read(reader, &own,
+        status = weir_totals_read(recording, &own,
                                   &(weir_grouping){ .by = WEIR_BY_NAME, .subjects = 1u << WEIR_SUBJECT_SPAN },
                                   &totals, error);
     if (status != WEIR_OK)
@@ -731,10 +731,10 @@ static bool predict_base(advising *a)
 }
 
 /* A recording that lacks what a model needs is no failure: then there is no model. */
-static int read_model(advising *a, weir_reader *reader, const weir_filter *filter)
+static int read_model(advising *a, weir_recording *recording, const weir_filter *filter)
 {
     weir_error why = { 0 };
-    int status = weir__model_read(reader, filter, &a->model, &why);
+    int status = weir__model_read(recording, filter, &a->model, &why);
     bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
     if (status == WEIR_OK || is_missing)
         return WEIR_OK;
@@ -750,29 +750,31 @@ static void find_named_node(advising *a, weir_model_node *node)
     }
 }
 
-int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
+int weir__verdict_advise(full_verdict *verdict, weir_recording *recording, const weir_filter *filter,
+                         weir_error *error)
 {
     advising a = { .verdict = verdict, .error = error };
     weir_model_node node;
     weir_run_record run;
-    if (weir_reader_find_run(reader, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run, NULL) ==
-        WEIR_OK)
+    if (weir_recording_find_run(recording, filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id, &run,
+                                NULL) == WEIR_OK)
         snprintf(a.command, sizeof a.command, "%s", run.command);
     if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN) {
         say_next(&a);
         return WEIR_OK;
     }
-    int status = verdict->shown.kind == WEIR_VERDICT_OUTSIDE ? tell_places(verdict, reader, filter, error) : WEIR_OK;
+    int status =
+        verdict->shown.kind == WEIR_VERDICT_OUTSIDE ? tell_places(verdict, recording, filter, error) : WEIR_OK;
     if (status == WEIR_OK)
-        status = read_model(&a, reader, filter);
+        status = read_model(&a, recording, filter);
     if (status != WEIR_OK)
         return status;
     if (a.model) {
         find_named_node(&a, &node);
         a.model->num_steps = NUM_STEPS;
         if (predict_base(&a)) {
-            take_trials(&a, reader, run.run_id);
-            propose_all(&a, reader, filter);
+            take_trials(&a, recording, run.run_id);
+            propose_all(&a, recording, filter);
         }
     }
     bool is_complete = a.status == WEIR_OK || a.status == WEIR_ELIMIT; /* without what takes too long to simulate */

@@ -25,7 +25,7 @@ static int out_of_memory(weir_error *error)
 }
 
 typedef struct reading {
-    weir_reader *reader;
+    weir_recording *recording;
     weir_filter filter;
     weir_records stages; /* of all runs */
     bool marks_steps;
@@ -113,10 +113,10 @@ static int take_run(void *self, const weir_record *record, weir_error *error)
 
 static int read_runs(reading *r, weir_error *error)
 {
-    int status = weir_reader_each(r->reader, WEIR_RECORD_RUN, &r->filter, take_run, r, error);
+    int status = weir_recording_each(r->recording, WEIR_RECORD_RUN, &r->filter, take_run, r, error);
     if (status == WEIR_OK)
-        status = weir_records_read(r->reader, WEIR_RECORD_STAGE, &r->filter, &r->stages, error);
-    return status == WEIR_OK ? weir_reader_select(r->reader, &r->filter, find_laps, NULL, take_lap, r, error)
+        status = weir_records_read(r->recording, WEIR_RECORD_STAGE, &r->filter, &r->stages, error);
+    return status == WEIR_OK ? weir_recording_query(r->recording, &r->filter, find_laps, NULL, take_lap, r, error)
                              : status;
 }
 
@@ -164,7 +164,7 @@ static int view_ranks(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, ve
         "WHERE s.node_id = t.node_id AND s.world = t.world AND s.job = t.job AND p.elapsed > 0 AND p.timestamp > "
         "%.9f AND p.timestamp - p.elapsed < %.9f) AS INTEGER) FROM runs t",
         end, start, start, end);
-    int status = weir_reader_select(r->reader, &r->filter, sql, NULL, take_job_use, use, error);
+    int status = weir_recording_query(r->recording, &r->filter, sql, NULL, take_job_use, use, error);
     system_view *s = &view->system;
     if (use->num_others > 0 || use->num_ranks > 1) {
         s->ranks = fmin(fmax(0, 1e-9 * (double)use->cpu_ns / (end - start) - s->process), s->other);
@@ -199,7 +199,7 @@ static int view_range(reading *r, int64_t start_unix_ns, int64_t end_unix_ns, co
         own.start_unix_ns = start_unix_ns + quarter_ns;
         own.end_unix_ns = end_unix_ns - quarter_ns;
     }
-    int status = weir_totals_read(r->reader, &own, &judged, &range->totals, error);
+    int status = weir_totals_read(r->recording, &own, &judged, &range->totals, error);
     if (status != WEIR_OK)
         return status;
     if (!weir__verdict_view_totals(&range->view, &range->totals, whole ? whole : &range->totals, &r->stages)) {
@@ -417,7 +417,7 @@ static int name_first_failure(const reading *r, full_verdict *v, weir_error *err
         return WEIR_OK;
     filter.name = v->name;
     filter.limit = 1;
-    return weir_reader_each(r->reader, WEIR_RECORD_FAILURE, &filter, name_failure, v, error);
+    return weir_recording_each(r->recording, WEIR_RECORD_FAILURE, &filter, name_failure, v, error);
 }
 
 static int judge_part(reading *r, full_verdict **made, weir_error *error)
@@ -425,7 +425,7 @@ static int judge_part(reading *r, full_verdict **made, weir_error *error)
     weir_totals whole = { 0 };
     int status = WEIR_OK;
     if (r->num_cut)
-        status = weir_totals_read(r->reader, &r->filter, &of_nodes, &whole, error);
+        status = weir_totals_read(r->recording, &r->filter, &of_nodes, &whole, error);
     if (status == WEIR_OK)
         status = judge_range(r, r->start_unix_ns, r->end_unix_ns, r->num_cut ? &whole : NULL, made, error);
     if (status == WEIR_OK)
@@ -447,38 +447,38 @@ static int judge_part(reading *r, full_verdict **made, weir_error *error)
     return WEIR_OK;
 }
 
-static int read_verdict(weir_reader *reader, const weir_filter *filter, full_verdict **made, weir_error *error)
+static int read_verdict(weir_recording *recording, const weir_filter *filter, full_verdict **made, weir_error *error)
 {
-    reading r = { .reader = reader, .filter = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS } };
+    reading r = { .recording = recording, .filter = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS } };
     r.filter.name = NULL;
     r.filter.no_replay = true;
     r.filter.descending = r.filter.longest_first = false;
     r.filter.limit = r.filter.after_id = 0;
-    int status = weir_reader_hold(reader, error);
+    int status = weir_recording_hold(recording, error);
     if (status != WEIR_OK)
         return status;
     bool was_joined;
-    status = weir__reader_join_laps(reader, &r.filter, &was_joined, error);
+    status = weir__recording_join_laps(recording, &r.filter, &was_joined, error);
     if (status == WEIR_OK && r.filter.run_id != WEIR_ALL_RUNS)
-        status = weir__model_settle(reader, &r.filter, error);
+        status = weir__model_settle(recording, &r.filter, error);
     if (status == WEIR_OK)
         status = read_runs(&r, error);
     if (status == WEIR_OK)
         status = judge_part(&r, made, error);
-    weir__reader_join_laps_end(reader, was_joined);
-    weir_reader_release(reader);
+    weir__recording_join_laps_end(recording, was_joined);
+    weir_recording_release(recording);
     weir_records_free(&r.stages);
     free(r.ends_unix_ns);
     free(r.rates);
     return status;
 }
 
-int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict, weir_error *error)
+int weir_verdict_read(weir_recording *recording, const weir_filter *filter, weir_verdict **verdict, weir_error *error)
 {
     full_verdict *made = NULL;
-    if (!reader || !verdict)
+    if (!recording || !verdict)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = read_verdict(reader, filter, &made, error);
+    int status = read_verdict(recording, filter, &made, error);
     *verdict = made ? &made->shown : NULL;
     return status;
 }
@@ -494,15 +494,16 @@ static void narrow_filter(weir_filter *filter, const weir_verdict *v)
         filter->start_unix_ns = changed_unix_ns + quarter_ns;
 }
 
-int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict, weir_error *error)
+int weir_verdict_explain(weir_recording *recording, const weir_filter *filter, weir_verdict **verdict,
+                         weir_error *error)
 {
-    int status = weir_verdict_read(reader, filter, verdict, error);
+    int status = weir_verdict_read(recording, filter, verdict, error);
     if (status != WEIR_OK)
         return status;
     assert(*verdict);
     weir_filter own = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     narrow_filter(&own, *verdict);
-    status = weir__verdict_advise((full_verdict *)*verdict, reader, &own, error); /* shown is its first member */
+    status = weir__verdict_advise((full_verdict *)*verdict, recording, &own, error); /* shown is its first member */
     if (status != WEIR_OK) {
         weir_verdict_free(*verdict);
         *verdict = NULL;

@@ -198,12 +198,12 @@ void weir_verdict_write(const weir_verdict *v, unsigned parts, size_t width, FIL
     }
 }
 
-int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+int weir_verdict_write_limit(FILE *out, weir_recording *recording, const weir_filter *filter, weir_error *error)
 {
     weir_verdict *v;
     if (!out)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = weir_verdict_read(reader, filter, &v, error);
+    int status = weir_verdict_read(recording, filter, &v, error);
     if (status != WEIR_OK)
         return status;
     bool is_known = v->kind != WEIR_VERDICT_UNKNOWN;

@@ -169,6 +169,7 @@ void weir__verdict_text(const char *field, const char *format, ...) WEIR_PRINTF(
 const char *weir__verdict_short_name(const char *name, char *text, size_t size);
 
 /* Adds advice: from the model if it can be made, otherwise without figures. */
-int weir__verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);
+int weir__verdict_advise(full_verdict *verdict, weir_recording *recording, const weir_filter *filter,
+                         weir_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The verdict: what limits a run, why, and what would help. docs/verdict.md has the model, its formulas and its limits.
  *
- *     weir_verdict_read(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &verdict, &error);
+ *     weir_verdict_read(recording, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &verdict, &error);
  *     puts(verdict->sentence);
  *     weir_verdict_free(verdict);
  */
@@ -108,11 +108,11 @@ typedef struct weir_verdict {
  * pipeline. The filter's name, order and limit are ignored. If nothing was recorded, the kind is UNKNOWN. On success
  * free it with weir_verdict_free(). WEIR_EINVAL, WEIR_ENOMEM, and the errors of weir/query.h.
  */
-WEIR_API int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict,
+WEIR_API int weir_verdict_read(weir_recording *recording, const weir_filter *filter, weir_verdict **verdict,
                                weir_error *error);
 
 /* The same with advice. This takes longer, because each change is simulated. */
-WEIR_API int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict,
+WEIR_API int weir_verdict_explain(weir_recording *recording, const weir_filter *filter, weir_verdict **verdict,
                                   weir_error *error);
 
 /* A zeroed struct selects the defaults. */
@@ -175,7 +175,8 @@ enum {
 WEIR_API void weir_verdict_write(const weir_verdict *verdict, unsigned parts, size_t width, FILE *out);
 
 /* One line of the summary: "Limit: …", or nothing if nothing was delivered. See weir/summary.h. */
-WEIR_API int weir_verdict_write_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
+WEIR_API int weir_verdict_write_limit(FILE *out, weir_recording *recording, const weir_filter *filter,
+                                      weir_error *error);
 
 /* For the options of exports: they then show what the verdict names as the limit. It lives as long as the program. */
 WEIR_API const weir_limit_rules *weir_verdict_limit_rules(void);

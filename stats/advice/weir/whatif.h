@@ -3,7 +3,7 @@
  * settings. docs/whatif.md describes the model, its limits and how well it predicts.
  *
  *     const char *settings[] = { "decode.concurrency=8", "threads=4" };
- *     weir_whatif(reader, &filter, &(weir_whatif_options){ .settings = settings, .num_settings = 2 }, &prediction, &error);
+ *     weir_whatif(recording, &filter, &(weir_whatif_options){ .settings = settings, .num_settings = 2 }, &prediction, &error);
  *     printf("%.1f items/s (%.1f to %.1f)\n", prediction->throughput, prediction->low, prediction->high);
  *     weir_prediction_free(prediction);
  *
@@ -97,8 +97,9 @@ typedef struct weir_prediction {
     double deviation; /* of 95 % of runs as long as the recorded one, to either side and relative */
 } weir_prediction;
 
-WEIR_API int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, const weir_whatif_options *options,
-                               size_t options_size, weir_prediction **prediction, weir_error *error);
+WEIR_API int weir_whatif_sized(weir_recording *recording, const weir_filter *filter,
+                               const weir_whatif_options *options, size_t options_size, weir_prediction **prediction,
+                               weir_error *error);
 
 /*
  * Predicts one run of a database with other settings: filter->run_id, by default the last run. Only laps in the steady part
@@ -107,10 +108,10 @@ WEIR_API int weir_whatif_sized(weir_reader *reader, const weir_filter *filter, c
  * that says what is allowed, if a setting does not exist; WEIR_EUNSUPPORTED if the recording does not contain how its nodes
  * are connected (routes in databases of older schemas); WEIR_ENOMEM, … with *error (may be NULL) set.
  */
-static inline int weir_whatif(weir_reader *reader, const weir_filter *filter, const weir_whatif_options *options,
-                              weir_prediction **prediction, weir_error *error)
+static inline int weir_whatif(weir_recording *recording, const weir_filter *filter,
+                              const weir_whatif_options *options, weir_prediction **prediction, weir_error *error)
 {
-    return weir_whatif_sized(reader, filter, options, sizeof *options, prediction, error);
+    return weir_whatif_sized(recording, filter, options, sizeof *options, prediction, error);
 }
 
 /* NULL is fine. */

@@ -92,9 +92,9 @@ typedef struct weir_export_format {
     /* From a database. Optional: set help and one or both functions. */
     const char *help;     /* a paragraph for the help of weir export */
     const char *examples; /* one command on each line */
-    int (*write)(weir_reader *reader, const weir_filter *filter, const weir_export_options *options, FILE *out,
+    int (*write)(weir_recording *recording, const weir_filter *filter, const weir_export_options *options, FILE *out,
                  weir_error *error);
-    int (*write_folder)(weir_reader *reader, const weir_filter *filter, const weir_export_options *options,
+    int (*write_folder)(weir_recording *recording, const weir_filter *filter, const weir_export_options *options,
                         const char *folder, weir_error *error);
 
     const void *reserved[4]; /* NULL */
@@ -152,27 +152,28 @@ WEIR_API int weir_export_close(weir_export *opened, weir_error *error);
 /* -- from a database */
 
 /* For the inline functions below. */
-WEIR_API int weir_export_write_sized(const weir_export_format *format, weir_reader *reader, const weir_filter *filter,
-                                     const weir_export_options *options, size_t options_size, FILE *out,
-                                     weir_error *error);
-WEIR_API int weir_export_write_folder_sized(const weir_export_format *format, weir_reader *reader,
+WEIR_API int weir_export_write_sized(const weir_export_format *format, weir_recording *recording,
+                                     const weir_filter *filter, const weir_export_options *options,
+                                     size_t options_size, FILE *out, weir_error *error);
+WEIR_API int weir_export_write_folder_sized(const weir_export_format *format, weir_recording *recording,
                                             const weir_filter *filter, const weir_export_options *options,
                                             size_t options_size, const char *folder, weir_error *error);
 
 /* Writes the records that match the filter (NULL = all). WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO if writing fails;
    WEIR_EUNSUPPORTED if the format is only written to a folder; others as for queries. options may be NULL. */
-static inline int weir_export_write(const weir_export_format *format, weir_reader *reader, const weir_filter *filter,
-                                    const weir_export_options *options, FILE *out, weir_error *error)
+static inline int weir_export_write(const weir_export_format *format, weir_recording *recording,
+                                    const weir_filter *filter, const weir_export_options *options, FILE *out,
+                                    weir_error *error)
 {
-    return weir_export_write_sized(format, reader, filter, options, sizeof *options, out, error);
+    return weir_export_write_sized(format, recording, filter, options, sizeof *options, out, error);
 }
 
 /* The same, to files in a folder, which is created if it is missing. WEIR_EUNSUPPORTED if the format is written to one file. */
-static inline int weir_export_write_folder(const weir_export_format *format, weir_reader *reader,
+static inline int weir_export_write_folder(const weir_export_format *format, weir_recording *recording,
                                            const weir_filter *filter, const weir_export_options *options,
                                            const char *folder, weir_error *error)
 {
-    return weir_export_write_folder_sized(format, reader, filter, options, sizeof *options, folder, error);
+    return weir_export_write_folder_sized(format, recording, filter, options, sizeof *options, folder, error);
 }
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
  *     weir_pipeline_free(p);
  *     weir_openmetrics_close(file, &error);
  *
- * Both hold the same metrics: histograms of task times and queue times, and sums that only increase; the reader
+ * Both hold the same metrics: histograms of task times and queue times, and sums that only increase; the recording
  * derives rates and averages over any window. Labels are node, rank, run (only from databases), stage or queue. The
  * edges of histogram buckets are powers of two of nanoseconds, so that every count is exact; percentiles within 1 %
  * are exported separately. Two rates, and the limit if the program passes its rules, are gauges: live they are of the latest
@@ -42,7 +42,7 @@ extern "C" {
  * `promtool tsdb create-blocks-from openmetrics`. Timestamps are in seconds, as in OpenMetrics; readers of the older
  * Prometheus format, such as `promtool check metrics`, do not accept them.
  */
-WEIR_API int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, bool by_lap, FILE *out,
+WEIR_API int weir_openmetrics_export(weir_recording *recording, const weir_filter *filter, bool by_lap, FILE *out,
                                      weir_error *error);
 
 /* -- live */

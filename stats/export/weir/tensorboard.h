@@ -35,7 +35,7 @@ extern "C" {
  * files that it wrote. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO and others; *error (may be NULL) names
  * the path. Memory use does not depend on the amount of data.
  */
-WEIR_API int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir,
+WEIR_API int weir_tensorboard_export(weir_recording *recording, const weir_filter *filter, const char *log_dir,
                                      weir_error *error);
 
 /* -- live */
