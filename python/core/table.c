@@ -12,17 +12,17 @@ enum { MAX_ROWS = 8192, MAX_TEXT_BYTES = 64 << 20 };
 int weirpy_table_open(weirpy_table *table, const char *path, const weir_filter *filter, const char *sql)
 {
     *table = (weirpy_table){ 0 };
-    int status = weir_recording_open(path, &table->reader, &table->error);
-    return status == WEIR_OK ? weir_rows_begin(table->reader, filter, sql, NULL, &table->rows, &table->error)
+    int status = weir_recording_open(path, &table->recording, &table->error);
+    return status == WEIR_OK ? weir_rows_begin(table->recording, filter, sql, NULL, &table->rows, &table->error)
                              : status;
 }
 
 void weirpy_table_close(weirpy_table *table)
 {
     weir_rows_end(table->rows);
-    weir_recording_close(table->reader);
+    weir_recording_close(table->recording);
     table->rows = NULL;
-    table->reader = NULL;
+    table->recording = NULL;
 }
 
 /* ---- the schema ----------------------------------------------------------------------------------------------------- */

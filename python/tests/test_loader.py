@@ -106,7 +106,7 @@ def test_an_index_file_is_a_source(clips, tmp_path):
 
 
 def test_batches_of_buckets_have_clips_of_similar_sizes(rows):
-    long = [{**row, "end": row["start"] + 0.25 * (1 + row["part"])} for row in rows]
+    long = [{**row, "end": row["start"] + 0.1 * (1 + row["part"])} for row in rows]
     index = weir.Index.build(long)
     spread = {}
     for name, options in (("buckets", {"buckets": 4}), ("shuffled", {})):
