@@ -338,7 +338,7 @@ TEST_CASE(a_failure_in_a_later_stage_fails_the_pipeline_and_says_why)
     job.after = &failing_op;
     run_rank(&job, 0, &result);
     assert_int_equal(result.status, WEIR_EFAILED);
-    assert_non_null(strstr(result.error.message, "only what fails in the first stage can be replaced"));
+    assert_non_null(strstr(result.error.message, "only failures in the first stage can be replaced"));
     assert_non_null(strstr(result.error.message, "unusable"));
     free(result.text);
 }

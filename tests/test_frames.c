@@ -616,7 +616,7 @@ TEST_CASE(a_folder_is_sampled_to_pictures)
     assert_refused("many", "-o pictures", "choose some of each, for example with --count 16");
     assert_refused("many", "--count 2", "-o FOLDER is missing");
     assert_refused("many", "--count 2 -o a.npy",
-                   "a.npy: of several files, arrays or pictures are written, to a folder");
+                   "a.npy: several files can only be written as arrays or pictures, to a folder");
     assert_refused("many", "--count 2 -o some --info", "--info, --list, --json, --csv: only for one file");
     frames(&program, "many", "--count 2 -o none --glob broken.*");
     assert_int_equal(program.status, 1);

@@ -685,7 +685,7 @@ TEST_CASE(an_answer_names_what_is_wrong)
     write_file(base, "SQLite format 3");
     expect_answer(NULL, WEIR_OUTPUT_RAW, NULL, WEIR_EINVAL, "path is NULL");
     expect_answer("", WEIR_OUTPUT_RAW, NULL, WEIR_EINVAL, "the path of an output is empty");
-    expect_answer(text, (weir_output_kind)16, NULL, WEIR_EINVAL, "kind of output 16 is none of");
+    expect_answer(text, (weir_output_kind)16, NULL, WEIR_EINVAL, "16 is not a weir_output_kind");
     expect_answer(text, WEIR_OUTPUT_NPY, NULL, WEIR_EINVAL,
                   "text is there and is not a .npy file: give another path");
     expect_answer(text, WEIR_OUTPUT_DATABASE, NULL, WEIR_EDATA, "text is there and is not a database");

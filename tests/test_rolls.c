@@ -16,7 +16,7 @@
 
 #include "common/random.h"
 #include "stats/read/long_runs.h"
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 #include "stats/record/rolls.h"
 #include "stats/schema/measures.h"
 

@@ -612,7 +612,7 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         { { .num_items = 3, .weights = zeros }, "all weights are 0" },
         { { .num_items = 3, .classes = classes, .num_classes = 2 }, "item 1 is of class 2" },
         { { .num_items = 3, .classes = classes, .num_classes = 3 }, "class 1 has no items" },
-        { { .num_items = 3, .share = WEIR_SHARE_DROP, .world = { .rank = 0, .size = 4 } }, "are none" },
+        { { .num_items = 3, .share = WEIR_SHARE_DROP, .world = { .rank = 0, .size = 4 } }, "no rank gets an item" },
         { { .num_items = UINT64_MAX }, "2^62" },
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {

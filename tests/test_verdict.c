@@ -849,7 +849,7 @@ TEST_CASE(predictions_of_any_size_are_written)
 TEST_CASE(what_a_prediction_assumes_is_said_with_it)
 {
     weir_verdict *v = verdict_on(record_case(case_of("two slots that wait")), NULL);
-    assert_advice_is_written(v, "\n  2.00x +/- 0.2", "\n                   as now if not\n");
+    assert_advice_is_written(v, "\n  2.00x +/- 0.2", "many at once; as now if not\n");
     weir_verdict_free(v);
     v = verdict_on(record_case(case_of("one slot that computes, and idle CPUs")), NULL);
     assert_advice_is_written(v, "\n  2.00x +/- 0.2", "decode with 2 slots instead of 1");

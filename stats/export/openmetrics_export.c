@@ -5,7 +5,7 @@
 
 #include "stats/export/exposition.h"
 #include "stats/export/formats.h"
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 
 static int read_exposition(weir_recording *recording, const weir_filter *filter, weir_exposition *all,
                            weir_error *error)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 #include "stats/read/rolled_laps.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/tables.h"

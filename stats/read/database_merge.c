@@ -11,7 +11,7 @@
 
 #include <weir/clock.h>
 
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 #include "stats/schema/database.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/record_tables.h"

@@ -7,7 +7,7 @@
 #ifndef STATS_READ_ROLLED_LAPS_H
 #define STATS_READ_ROLLED_LAPS_H
 
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 
 /* Whether the runs of a filter (resolved) have rolls, and nothing in it asks for single laps. */
 int weir__rolls_serve(weir_recording *recording, const weir_filter *filter, bool *do_serve, weir_error *error);

@@ -5,7 +5,7 @@
 #ifndef STATS_READ_SQL_SELECT_H
 #define STATS_READ_SQL_SELECT_H
 
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 
 /* What kind of rows a table has: how conditions of time, phase and step apply to them. */
 typedef enum weir_row_kind {

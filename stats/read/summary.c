@@ -14,7 +14,7 @@
 #include "common/text_escape.h"
 #include "common/text_stream.h"
 #include "common/unix_clock.h"
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 #include "stats/schema/record_tables.h"
 
 enum { RULE_WIDTH = 80 };

@@ -1,7 +1,7 @@
 /* Reads what a writer of this process records. */
 #include <weir/query.h>
 
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 #include "stats/record/memory_name.h"
 
 int weir_recording_open_writer(weir_sqlite_writer *writer, weir_recording **opened, weir_error *error)

@@ -1,4 +1,4 @@
-#include "stats/read/recording.h"
+#include "stats/read/open_recording.h"
 
 #include <errno.h>
 #include <inttypes.h>

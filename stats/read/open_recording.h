@@ -1,6 +1,6 @@
 /* An open database, shared by the queries. One thread at a time. */
-#ifndef STATS_READ_RECORDING_H
-#define STATS_READ_RECORDING_H
+#ifndef STATS_READ_OPEN_RECORDING_H
+#define STATS_READ_OPEN_RECORDING_H
 
 #include <stdbool.h>
 #include <stdint.h>
