@@ -128,7 +128,7 @@ static void check_aside(core_driver *driver, const weir__queue *queue, bool has_
     check(driver, !may_set, "an item may be set aside, but waits in its slot");
 }
 
-/* A producer that has ended, or drops its results, puts no more; but the core may be reported later about steps of a
+/* A producer that has ended, or drops its results, puts no more; but the core may be told of steps later of a
    burst that have passed before. */
 static void check_puts(core_driver *driver, const weir__queue *queue)
 {

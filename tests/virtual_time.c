@@ -50,6 +50,7 @@ static struct {
     int64_t service_until_ns;
     sem_t *wakes_service; /* NULL = it has not begun */
     bool is_posted;
+    bool must_serve, has_woken; /* until it has woken once more, and waits again */
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
 
 /* ---- the readings ---------------------------------------------------------------------------------------------- */
@@ -105,10 +106,12 @@ static bool wait_for_post(sem_t *woken, int64_t until_ns)
     kept.service_until_ns = until_ns + atomic_load(&kept.late_ns);
     kept.wakes_service = woken;
     kept.is_posted = false;
+    kept.must_serve = kept.must_serve && !kept.has_woken;
     pthread_mutex_unlock(&kept.lock);
     while (sem_wait(woken) != 0 && errno == EINTR)
         continue;
     pthread_mutex_lock(&kept.lock);
+    kept.has_woken = true;
     bool is_posted = kept.is_posted;
     kept.service = NULL;
     pthread_mutex_unlock(&kept.lock);
@@ -164,7 +167,7 @@ static void let_go_locked(void)
 static bool is_service_at_rest_locked(void)
 {
     int value = 0;
-    if (!kept.wakes_service)
+    if (!kept.wakes_service || kept.must_serve)
         return false;
     return kept.service && !kept.is_posted && sem_getvalue(kept.service, &value) == 0 && value == 0;
 }
@@ -180,6 +183,8 @@ static void see_end(void)
 {
     kept.has_seen_end = true;
     pthread_mutex_lock(&kept.lock);
+    kept.must_serve = kept.wakes_service;
+    kept.has_woken = false;
     if (kept.wakes_service)
         sem_post(kept.wakes_service);
     pthread_mutex_unlock(&kept.lock);
@@ -268,5 +273,7 @@ void virtual_time_end(void)
     if (kept.has_driver)
         pthread_join(kept.driver, NULL);
     kept.has_driver = false;
+    kept.wakes_service = NULL;
+    kept.must_serve = false;
     weir__readings_set(NULL);
 }

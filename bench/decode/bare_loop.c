@@ -60,8 +60,8 @@ static int set_up_scaling(bare_thread *self)
 
     int width = (int)av_rescale(self->job->height, frame->width, frame->height);
     int height = (int)av_rescale(self->job->width, frame->height, frame->width);
-    self->scaled_width = FFMAX(1, FFMIN(width, self->job->width));
-    self->scaled_height = FFMAX(1, FFMIN(height, self->job->height));
+    self->scaled_width = self->job->stretch ? self->job->width : FFMAX(1, FFMIN(width, self->job->width));
+    self->scaled_height = self->job->stretch ? self->job->height : FFMAX(1, FFMIN(height, self->job->height));
     self->sws_width = frame->width;
     self->sws_height = frame->height;
     self->sws_format = frame->format;

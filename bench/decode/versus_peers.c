@@ -1,7 +1,8 @@
 /*
  * Runs the same decoding job with weir and with the Python libraries installed by bench/peers/setup. The runs are
  * interleaved, each in a separate process. Each process reports its own time without start-up, imports and the first
- * clip, which it has decoded once before. So does the bare loop, which shows what FFmpeg itself needs.
+ * clip, which it has decoded once before. The bare loop
+ * shows what FFmpeg itself needs.
  */
 #include <errno.h>
 #include <limits.h>
@@ -140,6 +141,7 @@ static int run_bare(const void *argument, void *result)
                      .num_threads = run->concurrency,
                      .width = (int)settings->width,
                      .height = (int)settings->height,
+                     .stretch = true,
                      .choose = run->job->choose };
     *out = (contest_result){ 0 };
     int rc = bare_loop(&job, &sums);

@@ -315,6 +315,8 @@ static void report_replays(bench_report *report, const scene *of, const scene_re
 
 static void add_errors(replay_errors *errors, const scene_result *result)
 {
+    if (result->answer == ANSWER_LOADED) /* other programs used the CPUs */
+        return;
     for (int i = 0; i < result->num_predictions; i++) {
         const replay *one = &result->replays[i];
         bool has_room = errors->num < sizeof errors->all / sizeof errors->all[0];

@@ -15,7 +15,7 @@ typedef enum message_kind {
     MESSAGE_FAILURE,
     MESSAGE_STALL,
     MESSAGE_EVENT,
-    MESSAGE_ASKED, /* all that was measured before a request is reported */
+    MESSAGE_ASKED, /* a request: all that was measured before it has been reported */
 } message_kind;
 
 struct weir_message {

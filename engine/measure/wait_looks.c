@@ -80,16 +80,16 @@ static void count_look_locked(const weir__looked_at *at)
 static bool look_at_threads(weir__wait_looks *looks, weir_pipeline *pipeline)
 {
     char text[128];
-    bool is_reported = true;
+    bool can_read = true;
     weir__engine_lock(pipeline);
     uint32_t num = find_running_locked(looks, pipeline);
     weir__engine_unlock(pipeline);
-    for (uint32_t i = 0; i < num && is_reported; i++) {
-        is_reported =
+    for (uint32_t i = 0; i < num && can_read; i++) {
+        can_read =
             weir__wait_call_read(atomic_load(&looks->threads[i].pool_thread->tid), text, sizeof text) == WEIR_OK;
-        looks->threads[i].wait = is_reported ? weir__wait_of_call(text) : WEIR_NUM_WAITS;
+        looks->threads[i].wait = can_read ? weir__wait_of_call(text) : WEIR_NUM_WAITS;
     }
-    if (!is_reported)
+    if (!can_read)
         return false;
     weir__engine_lock(pipeline);
     for (uint32_t i = 0; i < num; i++) {
@@ -108,10 +108,10 @@ int64_t weir__wait_looks_take(weir__wait_looks *looks, weir_pipeline *pipeline)
         return looks->due_ns;
     if (atomic_load(&pipeline->sped_node)) /* what a speedup holds back would count as a sleep */
         return looks->due_ns = begin_ns + least_ns;
-    bool is_reported = !make_room(looks, pipeline) || look_at_threads(looks, pipeline);
+    bool can_read = !make_room(looks, pipeline) || look_at_threads(looks, pipeline);
     int64_t end_ns = weir_clock_ns(), pause_ns = WEIR_LOOK_COST * (end_ns - begin_ns);
     pause_ns = pause_ns < least_ns ? least_ns : pause_ns > most_ns ? most_ns : pause_ns;
-    looks->due_ns = end_ns + (is_reported ? pause_ns : most_ns);
+    looks->due_ns = end_ns + (can_read ? pause_ns : most_ns);
     return looks->due_ns;
 }
 

@@ -235,7 +235,7 @@ struct weir_pool_thread {
     int64_t began_ns; /* when its step began, or the first step of its burst */
 
     /* began_ns as other threads see it. 0 or less: the step has not begun, and will not begin before the time
-       -told_began_ns. The thread stores the time when its step begins; other threads store such a bound, with the
+       -reported_began_ns. The thread stores the time when its step begins; other threads store such a bound, with the
        lock held. */
     _Atomic int64_t reported_began_ns;
 

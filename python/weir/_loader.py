@@ -29,7 +29,8 @@ class Loader:
     layout: "THWC", "TCHW" or "CTHW" of a clip; the batch comes first.
     shuffle, seed: each epoch has another order, which follows from the seed. drop_last: leave out an incomplete batch.
     buckets: clips are sorted into so many buckets by duration, or by `bucket_by`, an SQL expression on the columns such as
-    "width * 1.0 / height". A batch has clips of one bucket, so it needs little padding.
+    "width * 1.0 / height". Most batches have clips of one bucket, so they need little padding. A state fits the same batch_size and
+    number of ranks only.
     group_files: within each so many clips of the shuffled order, those of one file follow each other; with keep_open, they share
     what is decoded.
     rank, world: by default those of torch.distributed, if it is initialised, or of the launcher (torchrun, mpirun, srun).

@@ -229,8 +229,8 @@ static int seek_sound(weir_sound_reader *reader, const char *path, int64_t sampl
         rc = seek_before(reader, target, sample, error);
         if (rc == WEIR_OK)
             rc = hear_frame(reader, error);
-        bool is_reported = reader->clock.num_frames == 1; /* the time of the dropped frame */
-        target = is_reported ? FFMIN(target - step, reader->clock.next) : target - step;
+        bool is_known = reader->clock.num_frames == 1; /* the time of the dropped frame */
+        target = is_known ? FFMIN(target - step, reader->clock.next) : target - step;
         step *= 2;
     } while (rc == WEIR_EOF && reader->clock.num_frames < 2);
     reader->next_heard = 0;

@@ -138,9 +138,9 @@ static void read_known(const weir_item *in, weir_url_version *known, weir_input 
 static int64_t stream_duration(const weir_decoder *decoder, const weir_index *index)
 {
     const AVStream *stream = decoder->stream;
-    bool is_reported;
+    bool is_known;
     if (!index->distrust)
-        return weir__ticks_ns(weir__index_end_ticks(index, stream, &is_reported), stream->time_base);
+        return weir__ticks_ns(weir__index_end_ticks(index, stream, &is_known), stream->time_base);
     if (stream->duration > 0)
         return av_rescale_q(stream->duration, stream->time_base, nanoseconds);
     return decoder->format->duration > 0 ? av_rescale_q(decoder->format->duration, AV_TIME_BASE_Q, nanoseconds) : 0;

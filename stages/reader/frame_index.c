@@ -327,12 +327,12 @@ static int64_t guess_duration(const weir_index *index)
     return packet_of(index, index->num_frames - 1)->pts - packet_of(index, index->num_frames - 2)->pts;
 }
 
-int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_reported)
+int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_known)
 {
     weir_packet_entry last = *packet_of(index, index->num_frames - 1);
     int64_t duration =
         last.duration > 0 ? last.duration : weir__average_ticks(stream->avg_frame_rate, stream->time_base);
-    *is_reported = duration > 0;
+    *is_known = duration > 0;
     return last.pts - packet_of(index, 0)->pts + (duration > 0 ? duration : guess_duration(index));
 }
 

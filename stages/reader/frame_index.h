@@ -97,9 +97,9 @@ bool weir__index_find(const weir_index *index, int64_t pts, size_t *frame);
 /* The packet where decoding must start for this frame. Only for a trusted index. */
 size_t weir__index_start_of(const weir_index *index, size_t frame);
 
-/* The end of the last frame, relative to the first one. *is_told: the stream tells it; otherwise it is a guess. Only for a
+/* The end of the last frame, relative to the first one. *is_known: the stream says it; otherwise it is a guess. Only for a
    trusted index. */
-int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_reported);
+int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_known);
 
 /* What the packets show of an index that is not trusted: as if each gave one frame, at its pts; if some have none, at its dts;
    if some have neither, one after the other. WEIR_OK; WEIR_EDATA (there are no frames, or times out of range) or WEIR_ENOMEM. */

@@ -22,7 +22,8 @@ static const option_row rows[] = {
 
 static void put_json_advice(const weir_verdict_advice *a)
 {
-    json_print(stdout, "{'change': %s, 'options': %s, 'code': %s, 'gain': %g, 'error': %g, 'low': %g, 'high': %g, ",
+    json_print(stdout,
+               "{'change': %s, 'options': %s, 'code': %s, 'gain': %g, 'gain_error': %g, 'low': %g, 'high': %g, ",
                a->change, a->options, a->code, a->gain, a->error, a->low, a->high);
     json_print(stdout, "'items_per_s': %g, 'more_cpus': %g, 'more_bytes': %g, 'next_limit': %s, 'assumes': %s, ",
                a->items_per_s, (double)a->more_cpus, (double)a->more_bytes, a->next, a->assumes);

@@ -86,6 +86,8 @@ void weir__live_keep_trial(full_verdict *v, const live_set *set, const live_tria
     weir_verdict_advice *advice = set->num == 1 ? weir__verdict_find_setting(v, set->now, set->other) : NULL;
     advice = advice ? advice : weir__verdict_new_setting(v, set);
     advice->is_measured = true;
+    advice->error = NAN;
+    weir__verdict_text(advice->assumes, "%s", "");
     advice->gain = t->gain;
     advice->low = t->low;
     advice->high = t->high;
@@ -456,7 +458,7 @@ static void tell_cost(experiment *e)
                                    elapsed_s, e->other_s);
 }
 
-/* Where the consumer takes nothing in the time of a whole trial, there is nothing to compare. */
+/* Where the consumer takes nothing in all looks, there is nothing to compare. */
 static int look_at_run(experiment *e)
 {
     int status = weir__live_look(e->pipeline, SAMPLE_TIME_NS, 2 * e->options.setting_ns, NULL, &e->view);

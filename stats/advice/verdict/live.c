@@ -590,27 +590,50 @@ static void add_flows(queue_flow *flows, const weir_snapshot *s, double sign)
     }
 }
 
-/*
- * Whether the flow through the queue could go on at `gain` times the rate. By the utilisation law, its producer is then
- * busy for gain × its present share of the time. If that is less than all of the time, the queue is filled again. Then
- * what it lost is due to the moments at which the slices began and ended: with few items that is a large part. Queues
- * behind the stage whose work is counted have no part in it.
- */
-static bool can_last(const live_unit *unit, size_t queue, double gain)
+/* How much busier the slots of a node are with the other settings, at the same rate; INFINITY = not known. */
+static double load_of(const alternation *a, int setting, const char *node)
 {
-    int putter = unit->view->queues[queue].putter;
-    if (putter < 0)
-        return false;
-    return (unit->node >= 0 && putter >= unit->node) || unit->view->nodes[putter].busy * gain < 1;
+    for (uint32_t i = 0; i < a->num_settings && setting == 1; i++) {
+        const live_setting *now = &a->settings[0][i], *other = &a->settings[1][i];
+        if (other->threads < now->threads)
+            return INFINITY; /* of the pool, too */
+        if (now->stage && strcmp(now->stage, node) == 0 && other->slots)
+            return (double)now->slots / other->slots;
+    }
+    return 1;
 }
 
-/* For the queue that lost most of its store: the share of the items taken with a setting that came from that store. */
-static double lost_share(const alternation *a, int setting, double gain)
+/*
+ * Whether what a setting takes from the queue can last, at `gain` times the rate of now. By the utilisation law, a node is then busy for
+ * gain × its share of the time now. If that is less than all of it for the producer and all nodes before it, the queue is filled again.
+ * Where few items were taken, what it lost is then due to the moments at which the slices began and ended. If the queue loses items now,
+ * its producer makes fewer than are taken. Queues behind the stage whose work is counted have no part in it.
+ */
+static bool can_last(const alternation *a, int setting, size_t queue, double gain)
+{
+    const verdict_view *view = a->unit.view;
+    const queue_flow *now = &a->flows[0][queue];
+    int putter = view->queues[queue].putter;
+    if (putter < 0 || now->taken <= now->lost)
+        return false;
+    if (a->unit.node >= 0 && putter >= a->unit.node)
+        return true;
+    for (int i = 0; i <= putter; i++) { /* in the order of the pipeline */
+        double load = view->nodes[i].busy * load_of(a, setting, view->nodes[i].name);
+        if (!(load * gain * fmax(1, now->taken / (now->taken - now->lost)) < 1))
+            return false;
+    }
+    return true;
+}
+
+/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. */
+static double lost_share(const alternation *a, int setting, double gain, uint32_t num_slices)
 {
     double most = 0;
     for (size_t i = 0; i < a->num_queues; i++) {
         const queue_flow *flow = &a->flows[setting][i];
-        if (flow->taken > 0 && !can_last(&a->unit, i, gain))
+        bool are_few = flow->taken < FEW_ITEMS * num_slices;
+        if (flow->taken > 0 && !(are_few && can_last(a, setting, i, gain)))
             most = fmax(most, flow->lost / flow->taken);
     }
     return fmin(most, 0.99);
@@ -807,7 +830,8 @@ static bool may_be_chance(const alternation *a, double precision)
 /* The means of all pairs, without what the queues lost. */
 static void conclude_trial(const alternation *a, double mean, double half, const double sums[2], live_trial *t)
 {
-    double flow[2] = { 1 - lost_share(a, 0, 1), 1 - lost_share(a, 1, fmax(1, exp(mean))) };
+    double flow[2] = { 1 - lost_share(a, 0, 1, t->num_pairs),
+                       1 - lost_share(a, 1, fmax(1, exp(mean)), t->num_pairs) };
     double most = most_gain(a);
     t->gain = fmin(most, exp(mean) * flow[1] / flow[0]);
     t->low = fmin(most, exp(mean - half) * flow[1] / flow[0]);

@@ -271,6 +271,17 @@ static void set_threads_in_model(advising *a, const live_setting *to)
         set_in_model(a, to->has_own ? a->node->name : "", "threads", to->threads, "");
 }
 
+/* What no recording tells of tasks that wait. */
+static void assume_service(const weir_verdict_advice *advice)
+{
+    weir__verdict_text(advice->assumes, "the resource that its tasks wait for can serve twice as many at once");
+}
+
+static bool mostly_waits(const weir_model_node *node)
+{
+    return node->time_s > 0 && node->cpu_s < 0.5 * node->time_s;
+}
+
 static void propose_slots(advising *a)
 {
     live_setting now = present_setting(a), other;
@@ -283,7 +294,7 @@ static void propose_slots(advising *a)
         return;
     weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &(live_set){ 1, { now }, { other } });
     if (a->verdict->shown.kind == WEIR_VERDICT_OUTSIDE)
-        weir__verdict_text(advice->assumes, "the resource that its tasks wait for can serve twice as many at once");
+        assume_service(advice);
     if (a->verdict->polls)
         weir__verdict_text(advice->assumes,
                            "the consumer comes back so often that the queue of the sink does not fill up");
@@ -299,16 +310,20 @@ static void propose_threads(advising *a)
     if (!now.threads || weir__verdict_find_setting(a->verdict, &now, &other))
         return;
     set_threads_in_model(a, &other);
-    propose_change(a, weir__verdict_new_setting(a->verdict, &(live_set){ 1, { now }, { other } }));
+    weir_verdict_advice *advice = weir__verdict_new_setting(a->verdict, &(live_set){ 1, { now }, { other } });
+    if (mostly_waits(a->node))
+        assume_service(advice);
+    propose_change(a, advice);
 }
 
 static void propose_own_threads(advising *a, const weir_model_node *node)
 {
     char name[VERDICT_TEXT_BYTES];
     bool is_worker = is_kind(node, "stage") || is_kind(node, "source");
-    if (!is_worker || node->threads || !(node->time_s > 0) || !(node->cpu_s < 0.5 * node->time_s))
+    if (!is_worker || node->threads || !mostly_waits(node))
         return;
     weir_verdict_advice *advice = weir__verdict_new_advice(a->verdict);
+    assume_service(advice);
     weir__verdict_text(advice->change, "%u private thread%s for %s, whose tasks mostly wait", node->concurrency,
                        node->concurrency == 1 ? "" : "s", weir__verdict_short_name(node->name, name, sizeof name));
     weir__verdict_text(advice->code, ".threads = %u in the options of %s", node->concurrency, name);

@@ -388,7 +388,8 @@ static int look_for_variation(reading *r, const weir_totals *whole, full_verdict
 {
     rate_change change;
     rate_levels levels;
-    if (made->shown.changed_unix_ns || r->num_ends != r->num_laps) /* is reported, or several runs */
+    if (made->shown.changed_unix_ns ||
+        r->num_ends != r->num_laps) /* the change is said already, or there are several runs */
         return WEIR_OK;
     if (weir__variation_find_levels(r->rates, (size_t)r->num_ends, &levels))
         return tell_levels(r, &levels, whole, made, error);

@@ -146,7 +146,7 @@ WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_op
  *
  * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time
  * for a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;
- * WEIR_EUNSUPPORTED if the consumer takes no item for as long as a trial lasts (two settings); WEIR_EOF if the run ends before anything is known.
+ * WEIR_EUNSUPPORTED if the consumer takes no item for as long as a trial lasts (two settings), or where tasks report work, four times as long; WEIR_EOF if the run ends before anything is known.
  */
 static inline int weir_explain_live(weir_pipeline *pipeline, const weir_live_options *options, weir_verdict **verdict,
                                     weir_error *error)
@@ -165,8 +165,7 @@ WEIR_API const char *weir_verdict_certainty(const weir_verdict *verdict);
 
 /* For weir_verdict_write(); or-ed. */
 enum {
-    WEIR_VERDICT_ALL =
-        1, /* any number of lines: all evidence and advice, what predictions assume, the limit after each */
+    WEIR_VERDICT_ALL = 1,  /* any number of lines: all evidence and advice, and the limit after each change */
     WEIR_VERDICT_CODE = 2, /* the settings in C, too */
 };
 
