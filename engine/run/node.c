@@ -136,6 +136,7 @@ static int check_without_tasks(node_kind kind, const weir_stage_options *options
 
 static int check_kind(node_kind kind, const weir_stage_options *options, weir_error *error)
 {
+    const char *what = kind_names[kind];
     bool has_tasks = kind == NODE_STAGE || kind == NODE_ROUTE;
     uint32_t slots = options->concurrency ? options->concurrency : 1;
     int status = check_output_order(kind, options, error);
@@ -147,8 +148,7 @@ static int check_kind(node_kind kind, const weir_stage_options *options, weir_er
         return weir_error_set(error, WEIR_EINVAL, 0, "epochs are given, but only sources have them");
     if (kind >= NODE_MERGE && (options->threads || options->num_stage_hooks || options->task_deadline_ns))
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "threads, stage_hooks or a deadline are given, but a %s runs nothing",
-                              kind_names[kind]);
+                              "threads, stage_hooks or a deadline are given, but a %s runs nothing", what);
     if (options->threads > slots)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, but concurrency is %u: %u would never run",
                               options->threads, slots, options->threads - slots);

@@ -7,9 +7,9 @@
 
 #include "common/array.h"
 #include "stats/read/lap_rows.h"
+#include "stats/read/open_recording.h"
 #include "stats/read/phase_spans.h"
 #include "stats/read/record_selections.h"
-#include "stats/read/open_recording.h"
 #include "stats/record/record.h"
 #include "stats/schema/database_path.h"
 #include "stats/schema/record_tables.h"

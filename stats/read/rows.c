@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "stats/read/lap_rows.h"
-#include "stats/read/record_selections.h"
 #include "stats/read/open_recording.h"
+#include "stats/read/record_selections.h"
 #include "stats/read/rolled_laps.h"
 #include "stats/schema/record_tables.h"
 

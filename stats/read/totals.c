@@ -10,8 +10,8 @@
 
 #include "common/array.h"
 #include "stats/read/lap_rows.h"
-#include "stats/read/phase_spans.h"
 #include "stats/read/open_recording.h"
+#include "stats/read/phase_spans.h"
 #include "stats/read/rolled_laps.h"
 #include "stats/schema/measures.h"
 #include "stats/schema/record_tables.h"

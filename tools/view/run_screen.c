@@ -51,7 +51,7 @@ static void put_helps(const run_lines *s, const weir_verdict *v)
             continue;
         write_gain(a, gain, sizeof gain);
         weir__text_escape(a->change, change, sizeof change);
-        snprintf(text, sizeof text, "%.1500s%s%.200s%s", change, *a->options ? ": " : "", a->options, gain);
+        snprintf(text, sizeof text, "%.1200s%s%.200s%s", change, *a->options ? ": " : "", a->options, gain);
         run_put_filled(s, s->bold, count++ == 0 ? "HELPS" : "", 7, text);
     }
     if (count == 0 && *v->missing) {
