@@ -188,18 +188,22 @@ static int by_time(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static bool grow(int64_t **array, size_t room)
+{
+    int64_t *grown = realloc(*array, room * sizeof *grown);
+    if (grown)
+        *array = grown;
+    return grown;
+}
+
 static int add_time(packet_times *times, int64_t time, bool is_key)
 {
     if (time == AV_NOPTS_VALUE)
         return -1;
     if (times->num == times->room) {
         size_t room = times->room ? 2 * times->room : 1024;
-        int64_t *all = realloc(times->all, room * sizeof *all);
-        times->all = all ? all : times->all;
-        int64_t *keys = all ? realloc(times->keys, room * sizeof *keys) : NULL;
-        if (!keys)
+        if (!grow(&times->all, room) || !grow(&times->keys, room))
             return -1;
-        times->keys = keys;
         times->room = room;
     }
     times->all[times->num++] = time;
@@ -216,9 +220,11 @@ static int read_times(bare_thread *self, int stream, packet_times *times)
             rc = add_time(times, self->packet->pts, self->packet->flags & AV_PKT_FLAG_KEY);
         av_packet_unref(self->packet);
     }
+    if (rc != 0 || !times->num || !times->num_keys)
+        return -1;
     qsort(times->all, times->num, sizeof *times->all, by_time);
     qsort(times->keys, times->num_keys, sizeof *times->keys, by_time);
-    return rc == 0 && times->num && times->num_keys ? 0 : -1;
+    return 0;
 }
 
 /* Chosen frames of one group of pictures. */

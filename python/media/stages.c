@@ -224,7 +224,7 @@ static PyObject *sampler_stage(PyObject *self, PyObject *args)
     PyObject *own = config ? weirpy_dataset_again(dataset) : PyErr_NoMemory();
     PyObject *kept = own ? PyTuple_Pack(2, own, order) : NULL;
     PyObject *stage = NULL;
-    if (kept && weirpy_fill(config, sampler_fields, values, "sampler") == 0 &&
+    if (config && kept && weirpy_fill(config, sampler_fields, values, "sampler") == 0 &&
         weirpy_order_fill(order, &config->sampler) == 0) {
         config->items = weirpy_dataset_items(own);
         stage = weirpy_core_table->new_stage(&weir_sampler_source, true, config, sizeof *config, NULL, kept);
