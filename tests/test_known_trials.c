@@ -225,14 +225,14 @@ TEST_CASE(no_gain_is_above_what_the_cpus_have)
 }
 
 /* One item in five seconds: its frames are counted. The source is fast; its thread may be that of the tasks. What the queue loses of so
-   few items is chance. */
+   few items is chance. Slices of 1.5 s have 15 or 30 frames, so the gain is known to some percent; what was lost was half of it. */
 TEST_CASE(slow_items_are_measured_by_their_frames)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {
         known_stage stage = { .task_ns = 5 * WEIR_SECOND, .slots = 1, .num_parts = 50 };
         weir_verdict *v = explain_for((known_stage *[]){ &stage }, 1, threads, 3 * WEIR_SECOND);
         assert_true(v->num_advice >= 1 && v->advice[0].is_measured && v->advice[0].slots == 2);
-        assert_near(v->advice[0].gain, 2, 0.1);
+        assert_near(v->advice[0].gain, 2, 0.3);
         weir_verdict_free(v);
     }
 }
