@@ -55,8 +55,8 @@ typedef struct weir_verdict_advice {
     const char *options; /* for a command line: "--concurrency 4"; "" = not an option of weir record */
     const char *code;    /* C: ".concurrency = 4"; "" = no setting */
     double gain;         /* predicted throughput / the present one; NAN = not predicted */
-    /* The relative error of a prediction: 95 % of predictions are within gain × (1 ± error) if what they assume holds. The
-       error of the model is that of replays, see docs/verdict.md. NAN = not predicted. */
+    /* The relative error of a prediction: about nine of ten are within gain × (1 ± error) if what they assume holds. It has the
+       error of the recording, and that of the model (docs/whatif.md compares it with measurements). NAN = not predicted. */
     double error;
     /* The range of the gain, also if what it assumes does not hold. Without a gain, high is an upper bound; NAN = not known. */
     double low, high;
