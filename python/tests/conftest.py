@@ -1,5 +1,6 @@
 """What the tests share: small clips, made by the ffmpeg program."""
 
+import os
 import signal
 import subprocess
 
@@ -15,6 +16,19 @@ def make_clip(path, *, seconds=3, rate=30, size="128x96", gop=30, pattern="tests
     command = ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", source, "-c:v", codec, "-g", str(gop), *more, str(path)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     return str(path)
+
+
+@pytest.fixture
+def memory_bytes():
+    """A function that measures the process' resident memory."""
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("AddressSanitizer keeps what was freed")
+
+    def measure():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    return measure
 
 
 @pytest.fixture(scope="session")

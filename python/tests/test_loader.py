@@ -614,12 +614,7 @@ def test_files_that_stay_open_change_nothing(index):
         assert pixels_of(plain) == pixels_of(kept)
 
 
-def memory_bytes():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def test_loaders_that_are_opened_and_closed_leave_no_memory_and_no_descriptors(index):
+def test_loaders_that_are_opened_and_closed_leave_no_memory_and_no_descriptors(index, memory_bytes):
     def use():
         for number in range(20):
             loader = small(index)

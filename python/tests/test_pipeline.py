@@ -531,22 +531,18 @@ def test_a_pipeline_that_its_own_function_refers_to_is_closed():
     assert ref() is None
 
 
-@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer keeps what was freed")
-def test_many_small_pipelines_take_no_more_memory():
+def test_many_small_pipelines_take_no_more_memory(memory_bytes):
     def run(count):
         for _ in range(count):
             with chain(range(3), double, record=False) as pipeline:
                 assert sum(pipeline) == 6
 
-    def resident():
-        gc.collect()
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
     run(100)
-    before, threads = resident(), len(os.listdir("/proc/self/task"))
+    gc.collect()
+    before, threads = memory_bytes(), len(os.listdir("/proc/self/task"))
     run(1000)
-    assert resident() - before < 10e6  # a pipeline has 0.4 MB
+    gc.collect()
+    assert memory_bytes() - before < 10e6  # a pipeline has 0.4 MB
     assert len(os.listdir("/proc/self/task")) <= threads
 
 

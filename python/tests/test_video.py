@@ -295,11 +295,7 @@ def test_what_is_not_used_any_more_is_freed(clip):
     assert frames.shape[0] == 5
 
 
-def test_videos_that_are_opened_again_and_again_take_no_more_memory(clip):
-    def resident():
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
+def test_videos_that_are_opened_again_and_again_take_no_more_memory(clip, memory_bytes):
     def use(times):
         for _ in range(times):
             weir.Video(clip)[[1, 40]]
@@ -307,10 +303,10 @@ def test_videos_that_are_opened_again_and_again_take_no_more_memory(clip):
                 weir.Video(clip)[1000]
 
     use(30)
-    before = resident()
+    before = memory_bytes()
     use(100)
     # one leaked video would be 200 pictures of 36 kB
-    assert resident() - before < 4 << 20
+    assert memory_bytes() - before < 4 << 20
 
 
 def test_a_handler_cannot_use_the_video_inside_its_own_call(tmp_path):
