@@ -4,11 +4,17 @@
  *
  * Invariants:
  * - The groups are in the order of the file. Only the first one's pictures are taken, and only the last one gets packets.
+ * - The last pictures of a group leave its decoder at the group's end; one decoder for the whole file gives them while it decodes the
+ *   packets behind the group. If one of these is damaged, it gives fewer. So such a picture is taken only when one decoder
+ *   would have given it, too: when a group behind is under way (is_under_way), or those behind have as many pictures as the decoder
+ *   holds back, or the file has ended.
  * - Groups are taken in their order, so the first one has a thread as soon as there is any.
  * - The thread of the first group waits for its packets, which the caller reads whenever the caller waits. It waits
  *   for room only while a picture of that group can be taken, or the caller has one. The caller gives that picture
- *   back before it waits. The thread waits for nothing else. So caller and threads never wait for each other.
- * - waiting_bytes <= max_bytes, except for one picture: what one thread decodes at once.
+ *   back before it waits. The thread waits for nothing else. If the caller waits for another group, that one is `awaited`, and its
+ *   thread does not wait for room. So caller and threads never wait for each other.
+ * - waiting_bytes <= max_bytes, except for one picture, what one thread decodes at once, and those that the decoder of the awaited group
+ *   holds back.
  * - A thread does not change anything of the file, the decoder or the stream: it reads the stream's rotation, and its frames go to the
  *   decoder's account of memory, which is atomic.
  */
@@ -35,7 +41,8 @@ typedef struct waiting_picture {
     weir_group_picture picture;
     uint8_t *data;
     size_t num_bytes;
-    int delay; /* of the decoder when it gave the frame */
+    int delay;      /* of the decoder when it gave the frame */
+    bool is_behind; /* it left the decoder at the group's end */
     struct waiting_picture *next;
 } waiting_picture;
 
@@ -45,7 +52,9 @@ typedef struct group {
     waiting_picture *pictures, **pictures_end;
     bool is_whole;
     bool is_taken;
+    bool is_under_way; /* its decoder has given a frame before the group's end */
     bool is_done;
+    uint64_t num_pictures;
     int first_delay; /* of the decoder, behind the first packet; -1 = there was none */
     int last_delay;  /* at the end */
     struct group *next;
@@ -86,6 +95,7 @@ struct weir_group_pool {
     pthread_cond_t has_work; /* a group, a packet, room, the size of pictures, another first group, or is_stopped */
     pthread_cond_t has_news; /* a picture, the end of a group, a packet was taken, or is_doubtful */
     group *first, *last;
+    const group *awaited;   /* by the caller, before it takes the first one's last pictures; NULL = none */
     waiting_picture *spare; /* to be used again */
     uint64_t waiting_bytes; /* of pictures */
     uint64_t peak_bytes;
@@ -199,7 +209,7 @@ static bool find_size(weir_group_pool *pool, const group *of, const AVFrame *sou
 static bool take_room(weir_group_pool *pool, const group *of, size_t num_bytes, waiting_picture **spare)
 {
     pthread_mutex_lock(&pool->lock);
-    while (!pool->is_stopped && pool->waiting_bytes + num_bytes > pool->max_bytes &&
+    while (!pool->is_stopped && pool->waiting_bytes + num_bytes > pool->max_bytes && pool->awaited != of &&
            (pool->first != of || of->pictures || pool->current))
         pthread_cond_wait(&pool->has_work, &pool->lock);
     bool is_taken = !pool->is_stopped;
@@ -276,13 +286,24 @@ static bool append_picture(weir_group_pool *pool, group *to, waiting_picture *pi
     pthread_mutex_lock(&pool->lock);
     *to->pictures_end = picture;
     to->pictures_end = &picture->next;
+    to->num_pictures++;
     pthread_cond_signal(&pool->has_news);
     pthread_mutex_unlock(&pool->lock);
     return true;
 }
 
+static void note_way(weir_group_pool *pool, group *of)
+{
+    pthread_mutex_lock(&pool->lock);
+    of->is_under_way = true;
+    if (pool->awaited == of)
+        pool->awaited = NULL;
+    pthread_cond_signal(&pool->has_news);
+    pthread_mutex_unlock(&pool->lock);
+}
+
 /* Makes the picture of the thread's frame. False: failed, or stopped. */
-static bool put_group_frame(group_thread *self, group *to)
+static bool put_group_frame(group_thread *self, group *to, bool is_behind)
 {
     const weir_group_pool *pool = self->pool;
     const AVFrame *picture = self->frame;
@@ -293,6 +314,7 @@ static bool put_group_frame(group_thread *self, group *to)
     if (!made)
         return false;
     made->delay = self->codec->has_b_frames;
+    made->is_behind = is_behind;
     if (copy_facts(made->facts, self->frame))
         return append_picture(self->pool, to, made);
     give_room_back(self->pool, made->num_bytes);
@@ -316,7 +338,11 @@ static bool decode_packet(group_thread *self, const AVPacket *packet, group *to)
         return false;
     int rc = avcodec_send_packet(self->codec, packet);
     while (rc >= 0 && (rc = avcodec_receive_frame(self->codec, self->frame)) >= 0) {
-        if (!is_sound(self) || (!weir__hidden_packets_take(&self->hidden, self->frame) && !put_group_frame(self, to)))
+        if (!is_sound(self))
+            return false;
+        if (packet && !to->is_under_way) /* only this thread changes it */
+            note_way(self->pool, to);
+        if (!weir__hidden_packets_take(&self->hidden, self->frame) && !put_group_frame(self, to, !packet))
             return false;
     }
     bool is_out = weir__frame_memory_verdict(&decoder->memory, NULL) != WEIR_OK;
@@ -591,14 +617,47 @@ static void remove_first(weir_group_pool *pool)
     pthread_cond_broadcast(&pool->has_work);
 }
 
+/* Would one decoder have given the first group's last pictures? Else *awaited is the group that will tell, NULL = a packet. With lock. */
+static bool is_passed(const weir_group_pool *pool, int delay, const group **awaited)
+{
+    uint64_t num_held = (uint64_t)FFMAX(delay, 1);
+    uint64_t num_behind = 0;
+    *awaited = NULL;
+    for (const group *behind = pool->first->next; behind; behind = behind->next) {
+        if (behind->is_under_way)
+            return true;
+        if (!behind->is_done) {
+            *awaited = behind;
+            return false;
+        }
+        num_behind += behind->num_pictures;
+        if (num_behind >= num_held)
+            return true;
+    }
+    return pool->is_read;
+}
+
+/* Changes which group's thread need not wait for room. With lock. */
+static void await_group(weir_group_pool *pool, const group *awaited)
+{
+    if (awaited && awaited != pool->awaited)
+        pthread_cond_broadcast(&pool->has_work);
+    pool->awaited = awaited;
+}
+
 /* The next picture, if it is there. With lock. */
 static waiting_picture *take_picture(weir_group_pool *pool)
 {
+    const group *awaited = NULL;
     while (pool->first && !pool->first->pictures && pool->first->is_done)
         remove_first(pool);
     waiting_picture *taken = pool->first ? pool->first->pictures : NULL;
     pool->is_doubtful |= taken && pool->has_delay && taken->delay != pool->delay; /* before it is given out */
     if (!taken || pool->is_doubtful)
+        return NULL;
+    bool is_taken = !taken->is_behind || is_passed(pool, taken->delay, &awaited);
+    await_group(pool, awaited);
+    if (!is_taken)
         return NULL;
     pool->first->pictures = taken->next;
     if (!taken->next)
