@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +38,21 @@ char *path_in(const char *folder, const char *name)
     assert_non_null(path);
     snprintf(path, size, "%s/%s", folder, name);
     return path;
+}
+
+int folder_watch_begin(const char *folder)
+{
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(watch >= 0 && inotify_add_watch(watch, folder, IN_CREATE | IN_MOVED_TO | IN_MODIFY) >= 0);
+    return watch;
+}
+
+void folder_watch_wait(int watch)
+{
+    char events[4096];
+    poll(&(struct pollfd){ .fd = watch, .events = POLLIN }, 1, 1000);
+    while (read(watch, events, sizeof events) > 0)
+        continue;
 }
 
 char *make_folder(void)

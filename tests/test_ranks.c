@@ -1,5 +1,6 @@
 /* weir record on several processes, with the environment of each launcher set by hand. */
 #include <arpa/inet.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -125,8 +126,12 @@ static double query(const char *path, const char *sql)
    it. */
 static void wait_until(const char *path, const char *sql, double least)
 {
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    int watch = folder_watch_begin(folder);
     while (query(path, sql) < least)
-        usleep(10000);
+        folder_watch_wait(watch);
+    close(watch);
 }
 
 static int count_of(const char *text, const char *part)

@@ -493,11 +493,13 @@ static void start_endless(struct program *program, const char *option, const cha
         sched_yield();
 }
 
-/* For a minute at most. */
+/* The test's time limit ends it. */
 static void wait_for_file(const struct program *program, const char *path)
 {
-    for (int i = 0; i < 12000 && access(path, F_OK) != 0 && !program_has_ended(program); i++)
-        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+    int watch = folder_watch_begin(clips_path("."));
+    while (access(path, F_OK) != 0 && !program_has_ended(program))
+        folder_watch_wait(watch);
+    close(watch);
 }
 
 TEST_CASE(a_signal_asks_for_the_trace_that_waits_for_something_to_happen)
