@@ -390,31 +390,6 @@ TEST_CASE(a_run_that_delivers_nothing_has_too_little_to_measure)
     live_pipeline_stop(&own);
 }
 
-/* The first look sees nothing; the second one does. */
-static void *thaw(void *unused)
-{
-    (void)unused;
-    nanosleep(&(struct timespec){ .tv_sec = 1, .tv_nsec = WEIR_SECOND / 2 },
-              NULL); /* a look that begins later sees the same */
-    atomic_store(&is_frozen, false);
-    return NULL;
-}
-
-TEST_CASE(a_look_that_sees_no_item_is_repeated)
-{
-    live_pipeline own = { .pipeline = NULL };
-    weir_verdict *v = NULL;
-    weir_live_options options = { .slice_ns = WEIR_SECOND / 20, .setting_ns = WEIR_SECOND, .no_speedups = true };
-    atomic_store(&is_frozen, true);
-    live_pipeline_start(&own, wait_unless_frozen, 2, 4);
-    pthread_t thawing = thread_start(thaw, NULL);
-    assert_int_equal(weir_explain_live(own.pipeline, &options, &v, NULL), WEIR_OK);
-    assert_true(v->items_per_s > 0);
-    thread_join(thawing);
-    weir_verdict_free(v);
-    live_pipeline_stop(&own);
-}
-
 TEST_CASE(a_run_that_has_ended_is_not_explained)
 {
     weir_verdict *v = NULL;

@@ -590,13 +590,28 @@ static void add_flows(queue_flow *flows, const weir_snapshot *s, double sign)
     }
 }
 
-/* How much busier the slots of a node are with the other settings, at the same rate; INFINITY = not known. */
-static double load_of(const alternation *a, int setting, const char *node)
+/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. Of few items, what a queue lost is due
+   to the moments at which the slices began and ended: *has_few is set, and it says nothing. */
+static double lost_share(const alternation *a, int setting, uint32_t num_slices, bool *has_few)
 {
-    for (uint32_t i = 0; i < a->num_settings && setting == 1; i++) {
+    double most = 0;
+    for (size_t i = 0; i < a->num_queues; i++) {
+        const queue_flow *flow = &a->flows[setting][i];
+        bool are_few = flow->taken < FEW_ITEMS * num_slices;
+        *has_few |= are_few;
+        if (!are_few)
+            most = fmax(most, flow->lost / flow->taken);
+    }
+    return fmin(most, 0.99);
+}
+
+/* How much busier a node is with the other settings, at the same rate. */
+static double load_of(const alternation *a, const char *node)
+{
+    for (uint32_t i = 0; i < a->num_settings; i++) {
         const live_setting *now = &a->settings[0][i], *other = &a->settings[1][i];
-        if (other->threads < now->threads)
-            return INFINITY; /* of the pool, too */
+        if (now->stage && strcmp(now->stage, node) == 0 && other->is_speedup)
+            return 1 - other->speedup;
         if (now->stage && strcmp(now->stage, node) == 0 && other->slots)
             return (double)now->slots / other->slots;
     }
@@ -604,39 +619,17 @@ static double load_of(const alternation *a, int setting, const char *node)
 }
 
 /*
- * Whether what a setting takes from the queue can last, at `gain` times the rate of now. By the utilisation law, a node is then busy for
- * gain × its share of the time now. If that is less than all of it for the producer and all nodes before it, the queue is filled again.
- * Where few items were taken, what it lost is then due to the moments at which the slices began and ended. If the queue loses items now,
- * its producer makes fewer than are taken. Queues behind the stage whose work is counted have no part in it.
+ * The largest gain that can last, whatever is in the queues. By the utilisation law, a node is busy for gain × its load × its share of
+ * the time now, and for no more than all of it. Where work is counted, nodes from its stage on have no part in it.
  */
-static bool can_last(const alternation *a, int setting, size_t queue, double gain)
+static double lasting_gain(const alternation *a)
 {
     const verdict_view *view = a->unit.view;
-    const queue_flow *now = &a->flows[0][queue];
-    int putter = view->queues[queue].putter;
-    if (putter < 0 || now->taken <= now->lost)
-        return false;
-    if (a->unit.node >= 0 && putter >= a->unit.node)
-        return true;
-    for (int i = 0; i <= putter; i++) { /* in the order of the pipeline */
-        double load = view->nodes[i].busy * load_of(a, setting, view->nodes[i].name);
-        if (!(load * gain * fmax(1, now->taken / (now->taken - now->lost)) < 1))
-            return false;
-    }
-    return true;
-}
-
-/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. */
-static double lost_share(const alternation *a, int setting, double gain, uint32_t num_slices)
-{
-    double most = 0;
-    for (size_t i = 0; i < a->num_queues; i++) {
-        const queue_flow *flow = &a->flows[setting][i];
-        bool are_few = flow->taken < FEW_ITEMS * num_slices;
-        if (flow->taken > 0 && !(are_few && can_last(a, setting, i, gain)))
-            most = fmax(most, flow->lost / flow->taken);
-    }
-    return fmin(most, 0.99);
+    size_t end = a->unit.node >= 0 ? (size_t)a->unit.node : view->num_nodes; /* in the order of the pipeline */
+    double busiest = 0;
+    for (size_t i = 0; i < end; i++)
+        busiest = fmax(busiest, view->nodes[i].busy * load_of(a, view->nodes[i].name));
+    return busiest > 0 ? 1 / busiest : INFINITY;
 }
 
 /* False = the run is at its end. flow_sign: 1 at the end of a slice, -1 at its beginning, 0 between. */
@@ -827,14 +820,17 @@ static bool may_be_chance(const alternation *a, double precision)
     return weir__renewal_interval(a->unit.unevenness, (double)a->num[0], (double)a->num[1]) > precision;
 }
 
-/* The means of all pairs, without what the queues lost. */
+/* The means of all pairs, without what the queues lost. What nodes can keep up is known from one look: the interval reaches from there to
+   what was measured. */
 static void conclude_trial(const alternation *a, double mean, double half, const double sums[2], live_trial *t)
 {
-    double flow[2] = { 1 - lost_share(a, 0, 1, t->num_pairs),
-                       1 - lost_share(a, 1, fmax(1, exp(mean)), t->num_pairs) };
-    double most = most_gain(a);
-    t->gain = fmin(most, exp(mean) * flow[1] / flow[0]);
-    t->low = fmin(most, exp(mean - half) * flow[1] / flow[0]);
+    bool has_few = false;
+    double flow[2];
+    for (int i = 0; i < 2; i++)
+        flow[i] = 1 - lost_share(a, i, t->num_pairs, &has_few);
+    double most = most_gain(a), lasting = has_few ? fmin(most, lasting_gain(a)) : most;
+    t->gain = fmin(lasting, exp(mean) * flow[1] / flow[0]);
+    t->low = fmin(lasting, exp(mean - half) * flow[1] / flow[0]);
     t->high = fmin(most, exp(mean + half) * flow[1] / flow[0]);
     t->rate = sums[0] / t->num_pairs * flow[0];
     t->other_rate = t->rate * t->gain;

@@ -49,9 +49,9 @@ live_unit weir__live_unit(const verdict_view *view, int64_t slice_ns);
 /*
  * Runs the present and the other settings in alternation, A B B A …, one slice each. Compares what is done in each
  * pair of slices, in the given unit. settle_ns passes after each change before items count: tasks that began before
- * it. What a queue loses during the slices of a setting does not count as flow; of few items only if the nodes
- * before the queue could not make as many. In the end the present settings are back. WEIR_OK, also if the run ended (num_pairs then is small); or why the
- * engine refused the change.
+ * it. What a queue loses during the slices of a setting does not count as flow. Of few items, that is not known: then
+ * the interval reaches down to what all nodes can keep up. In the end the present settings are back. WEIR_OK, also if
+ * the run ended (num_pairs then is small); or why the engine refused the change.
  */
 int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial);
