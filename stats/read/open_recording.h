@@ -17,7 +17,7 @@ struct weir_recording {
     char *path;
     int schema;   /* its version */
     int num_held; /* holds that have not been released */
-    weir_selection window;
+    weir_selection selected;
     bool joins_laps; /* rolls are laps; see rolled_laps.h */
     bool skips_histograms;
     bool is_spdl;                          /* a database recorded by SPDL, which is read through views */

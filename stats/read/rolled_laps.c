@@ -78,9 +78,9 @@ static int read_number(weir_recording *recording, const char *sql, const weir_fi
 
 static bool asks_for_laps(const weir_recording *recording, const weir_filter *filter)
 {
-    const weir_selection *window = &recording->window;
+    const weir_selection *selected = &recording->selected;
     return filter->by_step || filter->from_phase || filter->until_phase || filter->after_id > 0 ||
-           window->from_mode || window->until_mode || window->by_step || window->part;
+           selected->from_mode || selected->until_mode || selected->by_step || selected->part;
 }
 
 int weir__rolls_serve(weir_recording *recording, const weir_filter *filter, bool *do_serve, weir_error *error)

@@ -76,10 +76,10 @@ static void put_time_condition(selecting *s)
 
 static bool has_windows(const selecting *s)
 {
-    const weir_selection *window = &s->recording->window;
+    const weir_selection *selected = &s->recording->selected;
     return s->selection->kind <= WEIR_ROWS_POINTS &&
-           (s->filter->from_phase || s->filter->until_phase || window->from_mode || window->until_mode ||
-            window->by_step || window->part);
+           (s->filter->from_phase || s->filter->until_phase || selected->from_mode || selected->until_mode ||
+            selected->by_step || selected->part);
 }
 
 /*
@@ -124,9 +124,9 @@ static const char after_steps[] = WEIR_SPANS(
 
 static void put_windows(selecting *s)
 {
-    const weir_selection *window = &s->recording->window;
+    const weir_selection *selected = &s->recording->selected;
     const bool by_phase = s->filter->from_phase || s->filter->until_phase;
-    const bool by_mode = window->from_mode || window->until_mode;
+    const bool by_mode = selected->from_mode || selected->until_mode;
     sqlite3_str_appendf(s->sql,
                         "in_window AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS(
                             "%s", "%s") " FROM queue_stats t WHERE " WEIR_LAPS_OF_ONE_QUEUE,
@@ -135,11 +135,11 @@ static void put_windows(selecting *s)
     sqlite3_str_appendf(s->sql,
                         "), %s SELECT n.id FROM numbered n JOIN chosen c ON c.run_id = n.run_id AND"
                         " c.number = n.number)",
-                        window->part == WEIR_PART_BEFORE_STEPS       ? before_steps
-                        : window->part == WEIR_PART_AFTER_STEPS      ? after_steps
-                        : window->by_step                            ? from_step
-                        : s->filter->from_phase || window->from_mode ? from_place
-                                                                     : from_start);
+                        selected->part == WEIR_PART_BEFORE_STEPS       ? before_steps
+                        : selected->part == WEIR_PART_AFTER_STEPS      ? after_steps
+                        : selected->by_step                            ? from_step
+                        : s->filter->from_phase || selected->from_mode ? from_place
+                                                                       : from_start);
 }
 
 /* The lap of the same run in which a row lies, or ends; through the index by name and time. */
@@ -257,22 +257,26 @@ static void put_statement(selecting *s)
 static int bind_values(sqlite3_stmt *statement, const selecting *s)
 {
     const weir_filter *filter = s->filter;
-    const weir_selection *window = &s->recording->window;
+    const weir_selection *selected = &s->recording->selected;
     const struct {
         const char *name;
         int64_t number;
-    } numbers[] = {
-        { ":run", filter->run_id },           { ":rank", filter->rank },       { ":first_step", filter->first_step },
-        { ":last_step", filter->last_step },  { ":after", filter->after_id },  { ":limit", filter->limit },
-        { ":every", window->every },          { ":by_step", window->by_step }, { ":from_step", window->from_step },
-        { ":until_step", window->until_step }
-    };
+    } numbers[] = { { ":run", filter->run_id },
+                    { ":rank", filter->rank },
+                    { ":first_step", filter->first_step },
+                    { ":last_step", filter->last_step },
+                    { ":after", filter->after_id },
+                    { ":limit", filter->limit },
+                    { ":every", selected->every },
+                    { ":by_step", selected->by_step },
+                    { ":from_step", selected->from_step },
+                    { ":until_step", selected->until_step } };
     const struct {
         const char *name, *text;
     } texts[] = { { ":node", filter->node_id },          { ":name", filter->name },
                   { ":phase", filter->phase },           { ":mode", filter->mode },
                   { ":from_phase", filter->from_phase }, { ":until_phase", filter->until_phase },
-                  { ":from_mode", window->from_mode },   { ":until_mode", window->until_mode } };
+                  { ":from_mode", selected->from_mode }, { ":until_mode", selected->until_mode } };
     const struct {
         const char *name;
         double time;
@@ -290,11 +294,11 @@ static int bind_values(sqlite3_stmt *statement, const selecting *s)
     return code;
 }
 
-int weir_recording_set_selection_sized(weir_recording *recording, const weir_selection *window, size_t window_size,
-                                       weir_error *error)
+int weir_recording_set_selection_sized(weir_recording *recording, const weir_selection *selection,
+                                       size_t selection_size, weir_error *error)
 {
     weir_selection copy;
-    int status = weir_struct_copy(&copy, sizeof copy, window, window_size, "weir_selection", error);
+    int status = weir_struct_copy(&copy, sizeof copy, selection, selection_size, "weir_selection", error);
     if (status == WEIR_OK && !recording)
         status = weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS ||
@@ -302,7 +306,7 @@ int weir_recording_set_selection_sized(weir_recording *recording, const weir_sel
                               (copy.by_step && copy.from_step > copy.until_step)))
         status = weir_error_set(error, WEIR_EINVAL, 0, "a selection needs a part of a run, or steps in their order");
     if (status == WEIR_OK)
-        recording->window = copy;
+        recording->selected = copy;
     return status;
 }
 

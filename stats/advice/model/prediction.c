@@ -279,7 +279,7 @@ static bool is_changed(const weir_model *model)
 }
 
 /*
- * The range has one width to either side: what resampled runs deviate, and by how much the model is off at the recorded
+ * The range has one width to either side, p->error: what resampled runs deviate, and by how much the model is off at the recorded
  * settings. What tasks cost was measured with the recorded settings alone: with others, what they wait for (a disk, a lock,
  * shared caches and CPUs) may serve as many per second as before. So the range of a change reaches to "no difference", with
  * the same width. Where the CPUs are full, more tasks at once cost CPU time, and nothing recorded says how much: there the
@@ -292,12 +292,12 @@ static int find_range(weir_model *model, const weir_whatif_options *options, con
     int status = find_deviation(model, options, whole, &deviation, error);
     if (status != WEIR_OK)
         return status;
-    double width = deviation + (isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1));
     double now = isnan(p->measured) ? p->baseline : p->measured;
     p->deviation = deviation;
+    p->error = deviation + (isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1));
     bool changes = is_changed(model);
-    p->low = (changes ? fmin(p->throughput, now) : p->throughput) * fmax(0, 1 - width);
-    p->high = (changes ? fmax(p->throughput, now) : p->throughput) * (1 + width);
+    p->low = (changes ? fmin(p->throughput, now) : p->throughput) * fmax(0, 1 - p->error);
+    p->high = (changes ? fmax(p->throughput, now) : p->throughput) * (1 + p->error);
     if (changes && p->limit == WEIR_LIMIT_CPUS)
         p->low = fmin(p->low, now * now / p->high);
     return WEIR_OK;

@@ -228,7 +228,7 @@ static bool predict_change(advising *a, weir_verdict_advice *advice, double leas
     double now = !then ? 0 : isnan(then->measured) ? then->baseline : then->measured;
     if (gains && !is_too_short(a) && now > 0) {
         advice->gain = then->throughput / then->baseline;
-        advice->error = hypot(then->deviation + fabs(then->baseline / now - 1), replay_error);
+        advice->error = hypot(then->error, replay_error);
         advice->low = fmin(1, then->low / now); /* it was not measured: no range excludes that it brings nothing */
         advice->high = fmax(advice->gain, then->high / now);
         advice->items_per_s = advice->gain * now;
