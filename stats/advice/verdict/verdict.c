@@ -187,9 +187,28 @@ static bool wait_for_helpers(const judgement *j)
     return cpus_are_full(j) && own >= MOST * j->view->system.process && own >= HALF;
 }
 
+/* The CPUs that the tasks use, and child processes for them. */
+static double tasks_cpus(const judgement *j)
+{
+    double used = 0;
+    for (size_t i = 0; i < j->view->num_nodes; i++) {
+        const node_view *n = &j->view->nodes[i];
+        used += is_worker(n) ? n->slots * n->busy * weir__or_zero(n->cpu) : 0;
+    }
+    return used;
+}
+
+/* The tasks use the CPUs so far that all of them would not bring a worthwhile gain: this is the utilisation law, whatever else the
+   tasks wait for. */
+static bool cpus_are_used_up(const judgement *j)
+{
+    const system_view *s = &j->view->system;
+    return s->process > 0 && !is_worth(1 - s->process / s->budget) && tasks_cpus(j) >= MOST * s->process;
+}
+
 static bool lacks_cpus(const judgement *j)
 {
-    return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j));
+    return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j) || cpus_are_used_up(j));
 }
 
 /* CPUs that the process could use, but does not. */
