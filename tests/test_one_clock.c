@@ -30,6 +30,8 @@
 
 #include "tests/test_case.h"
 
+#include <libavformat/avformat.h>
+
 #include <weir/clock.h>
 #include <weir/engine.h>
 #include <weir/files.h>
@@ -630,6 +632,66 @@ TEST_CASE(frames_that_an_edit_list_hides_are_hidden)
         assert_true(check_clip(cut, i == 0, &example_state));
         assert_num_frames(cut, (weir_sampling){ 0 }, 62);
     }
+}
+
+/* Sets no_output_of_prior_pics_flag of the keyframes in a packet of HEVC, in the file's bytes. How many? */
+static unsigned let_keyframes_drop(const AVPacket *packet, uint8_t *file, size_t file_bytes)
+{
+    enum { LENGTH = 4, FLAG_BYTE = LENGTH + 2, FLAG = 0x40, FIRST_IRAP = 16, LAST_IRAP = 21, COMPARED = 24 };
+    unsigned num = 0;
+    size_t size = (size_t)packet->size;
+    for (size_t at = 0, length; at + COMPARED < size; at += LENGTH + length) {
+        const uint8_t *unit = packet->data + at;
+        length = (size_t)unit[0] << 24 | (size_t)unit[1] << 16 | (size_t)unit[2] << 8 | unit[3];
+        unsigned type = unit[LENGTH] >> 1 & 0x3fu;
+        uint8_t *found = type >= FIRST_IRAP && type <= LAST_IRAP ? memmem(file, file_bytes, unit, COMPARED) : NULL;
+        if (found) {
+            found[FLAG_BYTE] |= FLAG;
+            num++;
+        }
+    }
+    return num;
+}
+
+static unsigned let_file_drop(const char *from, const char *to)
+{
+    AVFormatContext *format = NULL;
+    AVPacket *packet = av_packet_alloc();
+    FILE *file = fopen(from, "rb");
+    static uint8_t bytes[1 << 20];
+    unsigned num = 0;
+    assert_non_null(packet);
+    assert_non_null(file);
+    size_t num_bytes = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_in_range(num_bytes, 1, sizeof bytes - 1);
+    assert_int_equal(avformat_open_input(&format, from, NULL, NULL), 0);
+    for (; av_read_frame(format, packet) >= 0; av_packet_unref(packet))
+        num += let_keyframes_drop(packet, bytes, num_bytes);
+    avformat_close_input(&format);
+    av_packet_free(&packet);
+    clips_write(to, bytes, num_bytes);
+    return num;
+}
+
+/* Keyframes of HEVC may say that frames before them which were not shown yet are dropped. */
+TEST_CASE(frames_that_a_keyframe_drops_are_dropped)
+{
+    char whole[PATH_BYTES], path[PATH_BYTES];
+    snprintf(whole, sizeof whole, "%swhole.mkv", folder());
+    snprintf(path, sizeof path, "%sdropped.mkv", folder());
+    if (!run_ffmpeg("-f lavfi -i testsrc2=s=64x48:r=25 -frames:v 80 -c:v libx265 -preset ultrafast "
+                    "-x265-params keyint=8:bframes=3:open-gop=0:log-level=none",
+                    whole))
+        skip();
+    what_is_tried = path;
+    assert_true(let_file_drop(whole, path) > 5);
+    weir_error error;
+    weir_frames *all = try_frames(path, (weir_sampling){ 0 }, &error);
+    assert_non_null(all);
+    assert_in_range(all->num_frames, 40, 79);
+    weir_frames_free(all);
+    assert_true(check_clip(path, true, &example_state));
 }
 
 /* The 32 bits of FLV's times wrap around within a group of pictures with B-frames. */

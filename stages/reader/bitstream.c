@@ -74,6 +74,7 @@ static weir_packet_kind look_at_hevc(weir_unit_walk units)
     enum { FIRST_SET = 32, LAST_SET = 34, ALL_SETS = 7, FIRST_SLICE_FLAG = 0x80, DROPS_EARLIER_FLAG = 0x40 };
     weir_packet_kind kind = { 0 };
     unsigned num_pictures = 0, sets = 0;
+    bool drops_earlier = false;
     const uint8_t *unit;
     size_t size_bytes;
     while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
@@ -83,8 +84,9 @@ static weir_packet_kind look_at_hevc(weir_unit_walk units)
         if (type > LAST_SLICE)
             continue;
         if (num_pictures == 0) {
-            kind.is_closed = type >= FIRST_IDR && type <= LAST_IDR && !(unit[2] & DROPS_EARLIER_FLAG);
             kind.is_clean = type >= FIRST_IRAP && type <= LAST_IRAP;
+            drops_earlier = kind.is_clean && (unit[2] & DROPS_EARLIER_FLAG);
+            kind.is_closed = type >= FIRST_IDR && type <= LAST_IDR && !drops_earlier;
             kind.is_disposable = type <= LAST_NON_REFERENCE && type % 2 == 0;
             kind.layer = (unit[1] & 7u) ? (unit[1] & 7u) - 1 : 0;
         }
@@ -92,7 +94,8 @@ static weir_packet_kind look_at_hevc(weir_unit_walk units)
     }
     kind.has_parameters = sets != 0;
     kind.has_all_parameters = sets == ALL_SETS;
-    kind.is_unclear = num_pictures > 1 || (num_pictures == 0 && !units.is_broken);
+    /* Which earlier frames a decoder drops depends on how many it holds. */
+    kind.is_unclear = drops_earlier || num_pictures > 1 || (num_pictures == 0 && !units.is_broken);
     return kind;
 }
 

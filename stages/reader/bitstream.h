@@ -15,7 +15,7 @@ typedef struct weir_packet_kind {
     bool is_closed;
     bool has_parameters;     /* it has parameter sets, which a decoder keeps for later packets */
     bool has_all_parameters; /* of each kind that a decoder needs */
-    bool is_unclear;         /* its number of frames is unknown */
+    bool is_unclear;         /* its number of frames is unknown, or how many before it are dropped */
     unsigned layer;          /* temporal layer; 0 = the lowest */
 } weir_packet_kind;
 
