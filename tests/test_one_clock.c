@@ -674,24 +674,75 @@ static unsigned let_file_drop(const char *from, const char *to)
     return num;
 }
 
-/* Keyframes of HEVC may say that frames before them which were not shown yet are dropped. */
+/* Writes the packet with an end of the sequence before it. */
+static void write_after_end(AVFormatContext *to, AVPacket *packet)
+{
+    static const uint8_t end[] = { 0, 0, 0, 2, 0x48, 1 };
+    AVPacket *longer = av_packet_alloc();
+    assert_non_null(longer);
+    assert_int_equal(av_new_packet(longer, packet->size + (int)sizeof end), 0);
+    memcpy(longer->data, end, sizeof end);
+    memcpy(longer->data + sizeof end, packet->data, (size_t)packet->size);
+    assert_int_equal(av_packet_copy_props(longer, packet), 0);
+    assert_int_equal(av_write_frame(to, longer), 0);
+    av_packet_free(&longer);
+}
+
+/* A copy with an end of the sequence before each keyframe but the first. */
+static void end_sequences(const char *from, const char *to)
+{
+    AVFormatContext *input = NULL, *output = NULL;
+    AVPacket *packet = av_packet_alloc();
+    bool is_first = true;
+    assert_non_null(packet);
+    assert_int_equal(avformat_open_input(&input, from, NULL, NULL), 0);
+    assert_true(avformat_find_stream_info(input, NULL) >= 0);
+    assert_true(avformat_alloc_output_context2(&output, NULL, NULL, to) >= 0);
+    AVStream *stream = avformat_new_stream(output, NULL);
+    assert_non_null(stream);
+    assert_true(avcodec_parameters_copy(stream->codecpar, input->streams[0]->codecpar) >= 0);
+    stream->time_base = input->streams[0]->time_base;
+    assert_true(avio_open(&output->pb, to, AVIO_FLAG_WRITE) >= 0);
+    assert_true(avformat_write_header(output, NULL) >= 0);
+    for (; av_read_frame(input, packet) >= 0; av_packet_unref(packet), is_first = false) {
+        if ((packet->flags & AV_PKT_FLAG_KEY) && !is_first)
+            write_after_end(output, packet);
+        else
+            assert_int_equal(av_write_frame(output, packet), 0);
+    }
+    assert_int_equal(av_write_trailer(output), 0);
+    avio_closep(&output->pb);
+    avformat_free_context(output);
+    avformat_close_input(&input);
+    av_packet_free(&packet);
+}
+
+/* Keyframes of HEVC may say that frames before them which were not shown yet are dropped. A CRA picture behind the end of a sequence
+   drops them in any case. */
 TEST_CASE(frames_that_a_keyframe_drops_are_dropped)
 {
-    char whole[PATH_BYTES], path[PATH_BYTES];
-    snprintf(whole, sizeof whole, "%swhole.mkv", folder());
-    snprintf(path, sizeof path, "%sdropped.mkv", folder());
-    if (!run_ffmpeg("-f lavfi -i testsrc2=s=64x48:r=25 -frames:v 80 -c:v libx265 -preset ultrafast "
-                    "-x265-params keyint=8:bframes=3:open-gop=0:log-level=none",
-                    whole))
-        skip();
-    what_is_tried = path;
-    assert_true(let_file_drop(whole, path) > 5);
-    weir_error error;
-    weir_frames *all = try_frames(path, (weir_sampling){ 0 }, &error);
-    assert_non_null(all);
-    assert_in_range(all->num_frames, 40, 79);
-    weir_frames_free(all);
-    assert_true(check_clip(path, true, &example_state));
+    char whole[PATH_BYTES], path[PATH_BYTES], arguments[ARGUMENT_BYTES];
+    for (int open_gop = 0; open_gop < 2; open_gop++) {
+        snprintf(whole, sizeof whole, "%swhole.mkv", folder());
+        snprintf(path, sizeof path, "%sdropped.mkv", folder());
+        snprintf(arguments, sizeof arguments,
+                 "-f lavfi -i testsrc2=s=64x48:r=25 -frames:v 80 -c:v libx265 -preset ultrafast "
+                 "-x265-params keyint=8:bframes=3:open-gop=%d:log-level=none",
+                 open_gop);
+        if (!run_ffmpeg(arguments, whole))
+            skip();
+        what_is_tried = path;
+        if (open_gop)
+            end_sequences(whole, path);
+        else
+            assert_true(let_file_drop(whole, path) > 5);
+        weir_error error;
+        weir_frames *all = try_frames(path, (weir_sampling){ 0 }, &error);
+        assert_non_null(all);
+        assert_in_range(all->num_frames, 20, 79);
+        weir_frames_free(all);
+        assert_true(check_clip(path, true, &example_state));
+    }
 }
 
 /* The 32 bits of FLV's times wrap around within a group of pictures with B-frames. */

@@ -72,21 +72,24 @@ static weir_packet_kind look_at_hevc(weir_unit_walk units)
 {
     enum { LAST_NON_REFERENCE = 14, FIRST_IRAP = 16, FIRST_IDR = 19, LAST_IDR = 20, LAST_IRAP = 21, LAST_SLICE = 31 };
     enum { FIRST_SET = 32, LAST_SET = 34, ALL_SETS = 7, FIRST_SLICE_FLAG = 0x80, DROPS_EARLIER_FLAG = 0x40 };
+    enum { HEADER_BYTES = 2, SEQUENCE_END = 36, STREAM_END = 37 };
     weir_packet_kind kind = { 0 };
     unsigned num_pictures = 0, sets = 0;
     bool drops_earlier = false;
     const uint8_t *unit;
     size_t size_bytes;
     while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
-        unsigned type = size_bytes > 2 ? (unit[0] >> 1) & 0x3fu : UINT8_MAX;
+        unsigned type = size_bytes >= HEADER_BYTES ? (unit[0] >> 1) & 0x3fu : UINT8_MAX;
+        drops_earlier |= type == SEQUENCE_END || type == STREAM_END; /* the next CRA picture does */
         if (type >= FIRST_SET && type <= LAST_SET)
             sets |= 1u << (type - FIRST_SET);
-        if (type > LAST_SLICE)
+        if (type > LAST_SLICE || size_bytes == HEADER_BYTES)
             continue;
         if (num_pictures == 0) {
             kind.is_clean = type >= FIRST_IRAP && type <= LAST_IRAP;
-            drops_earlier = kind.is_clean && (unit[2] & DROPS_EARLIER_FLAG);
-            kind.is_closed = type >= FIRST_IDR && type <= LAST_IDR && !drops_earlier;
+            bool has_flag = kind.is_clean && (unit[2] & DROPS_EARLIER_FLAG);
+            kind.is_closed = type >= FIRST_IDR && type <= LAST_IDR && !has_flag;
+            drops_earlier |= has_flag;
             kind.is_disposable = type <= LAST_NON_REFERENCE && type % 2 == 0;
             kind.layer = (unit[1] & 7u) ? (unit[1] & 7u) - 1 : 0;
         }
