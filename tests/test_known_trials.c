@@ -357,9 +357,13 @@ TEST_CASE(the_interval_of_counts_follows_from_the_lengths_of_tasks)
     int num_covered = 0;
     for (int series = 0; series < NUM_SERIES; series++) {
         double counts[2] = { 0, 0 };
-        for (int i = 0; i < 2; i++)
-            for (double at = -log(1 - draw_uniform()); at < time; at -= log(1 - draw_uniform()))
+        for (int i = 0; i < 2; i++) {
+            double at = -log(1 - draw_uniform());
+            while (at < time) {
                 counts[i]++;
+                at -= log(1 - draw_uniform());
+            }
+        }
         num_covered += fabs(log(counts[1] / counts[0])) <= weir__renewal_interval(1, counts[0], counts[1]);
     }
     assert_share(num_covered, NUM_SERIES, 0.95);

@@ -95,7 +95,7 @@ typedef struct weir_prediction {
     const weir_predicted_node *nodes;
     size_t num_nodes;
     double deviation; /* of 95 % of runs as long as the recorded one, to either side and relative */
-    double error;     /* deviation + by how much the model is off at the recorded settings (if `measured`), relative */
+    double error; /* deviation + by how much the model is off at the recorded settings (if `measured`), relative */
 } weir_prediction;
 
 WEIR_API int weir_whatif_sized(weir_recording *recording, const weir_filter *filter,
