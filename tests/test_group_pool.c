@@ -345,6 +345,22 @@ TEST_CASE(joined_files_are_the_same)
     assert_true(num_pools > 0);
 }
 
+/* FFmpeg's decoder of MPEG-2 drops the picture that it holds when the shape of pixels changes. */
+TEST_CASE(a_change_of_the_aspect_ratio_gives_the_frames_of_one_thread)
+{
+    static char arguments[8192];
+    const char *narrow = clips_make("narrow.ts", SOURCE "-c:v mpeg2video -bf 2 -g 5 -flags +cgop -sc_threshold "
+                                                        "1000000000 -aspect 4:3");
+    const char *wide = clips_make("wide.ts", SOURCE "-c:v mpeg2video -bf 2 -g 5 -flags +cgop -sc_threshold "
+                                                    "1000000000 -aspect 16:9 -output_ts_offset 4");
+    if (!narrow || !wide)
+        return;
+    num_pools = 0;
+    snprintf(arguments, sizeof arguments, "-i 'concat:%s|%s' -c copy", narrow, wide);
+    check_file(clips_make("both.mkv", arguments));
+    assert_true(num_pools > 0);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------------------------- */
 
 static uint8_t *load_file(const char *path, size_t *num_bytes)

@@ -745,6 +745,25 @@ TEST_CASE(frames_that_a_keyframe_drops_are_dropped)
     }
 }
 
+/* FFmpeg's decoder of MPEG-2 drops the frame that it holds when the shape of pixels changes. */
+TEST_CASE(frames_that_are_lost_where_the_aspect_ratio_changes_are_not_counted)
+{
+    char narrow[PATH_BYTES], wide[PATH_BYTES], path[PATH_BYTES], arguments[ARGUMENT_BYTES];
+    snprintf(narrow, sizeof narrow, "%snarrow.ts", folder());
+    snprintf(wide, sizeof wide, "%swide.ts", folder());
+    snprintf(path, sizeof path, "%sboth.mkv", folder());
+    if (!run_ffmpeg("-f lavfi -i testsrc2=s=64x48:r=25:d=2 -c:v mpeg2video -bf 2 -g 5 -aspect 4:3", narrow) ||
+        !run_ffmpeg("-f lavfi -i testsrc2=s=64x48:r=25:d=2 -c:v mpeg2video -bf 2 -g 5 -aspect 16:9 "
+                    "-output_ts_offset 2",
+                    wide))
+        skip();
+    snprintf(arguments, sizeof arguments, "-i 'concat:%s|%s' -c copy", narrow, wide);
+    what_is_tried = path;
+    assert_true(run_ffmpeg(arguments, path));
+    assert_num_frames(path, (weir_sampling){ 0 }, 99);
+    assert_true(check_clip(path, true, &example_state));
+}
+
 /* The 32 bits of FLV's times wrap around within a group of pictures with B-frames. */
 TEST_CASE(frames_where_the_clock_of_flv_jumps_are_all_there)
 {

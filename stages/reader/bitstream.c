@@ -218,3 +218,19 @@ weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPa
         return (weir_packet_kind){ .is_clean = true, .is_closed = true, .is_disposable = true };
     }
 }
+
+uint32_t weir__bitstream_shape(const AVCodecParameters *codec, const AVPacket *packet)
+{
+    enum { SEQUENCE = 0xb3, HEADER_BYTES = 5 };
+    uint32_t shape = 0;
+    const uint8_t *unit;
+    size_t size_bytes;
+    if (codec->codec_id != AV_CODEC_ID_MPEG1VIDEO && codec->codec_id != AV_CODEC_ID_MPEG2VIDEO)
+        return 0;
+    weir_unit_walk units = weir__unit_walk_of(codec, packet, WEIR_NO_LENGTHS);
+    while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
+        if (unit[0] == SEQUENCE && size_bytes >= HEADER_BYTES)
+            shape = (uint32_t)unit[1] << 20 | (uint32_t)unit[2] << 12 | (uint32_t)unit[3] << 4 | unit[4] >> 4;
+    }
+    return shape;
+}

@@ -3,6 +3,7 @@
 #define STAGES_READER_BITSTREAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <libavcodec/avcodec.h>
 
@@ -23,5 +24,9 @@ typedef struct weir_packet_kind {
 bool weir__bitstream_is_known(enum AVCodecID codec);
 
 weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet);
+
+/* Of MPEG-1 and MPEG-2, a number for the size and the aspect ratio in the packet's sequence header; 0 = it has none. At another number
+   FFmpeg's decoder drops the frame that it holds. */
+uint32_t weir__bitstream_shape(const AVCodecParameters *codec, const AVPacket *packet);
 
 #endif

@@ -57,6 +57,13 @@ static int add_to_order(weir_index *index, const AVStream *stream, const AVPacke
     return index->order ? weir__h264_order_add(index->order, stream, packet) : WEIR_OK;
 }
 
+static bool changes_shape(weir_index *index, uint32_t shape)
+{
+    bool changes = shape && index->shape && shape != index->shape;
+    index->shape = shape ? shape : index->shape;
+    return changes;
+}
+
 int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet)
 {
     if (index->num_packets == UINT32_MAX)
@@ -73,6 +80,8 @@ int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *p
     uint32_t at = (uint32_t)index->num_packets++;
     weir_packet_entry *entry = &index->packets[at];
     const char *distrust = weir__index_look(stream, packet, entry);
+    if (changes_shape(index, weir__bitstream_shape(stream->codecpar, packet)))
+        distrust = "its size or aspect ratio changes";
     index->distrust = distrust ? distrust : index->distrust;
     entry->start = entry->flags & WEIR_PACKET_CLEAN || at == 0 ? at : entry[-1].start;
     return add_to_order(index, stream, packet, at == 0);

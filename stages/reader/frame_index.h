@@ -26,6 +26,8 @@ typedef struct weir_index {
     weir_h264_order
         *order; /* of packets without pts, until weir__index_end(); NULL = they have pts, or no order is known */
 
+    uint32_t shape; /* of the last packet that has one (bitstream.h); 0 = none has */
+
     /* after weir__index_end() */
     uint32_t *frames; /* in presentation order: the packet of each frame; NULL = they are in blocks */
     size_t num_frames;

@@ -31,7 +31,8 @@ bool weir__group_cut_add(weir_group_cut *cut, const AVCodecParameters *codec, co
         cut->earlier_pts = cut->last_pts;
     }
     cut->has_parameters |= kind.has_parameters;
-    cut->is_wrong |= cut->has_earlier && (packet->pts == AV_NOPTS_VALUE || packet->pts <= cut->earlier_pts);
+    cut->is_wrong |=
+        cut->has_earlier && (kind.is_unclear || packet->pts == AV_NOPTS_VALUE || packet->pts <= cut->earlier_pts);
     if (is_latest)
         cut->last_pts = packet->pts;
     return is_cut;

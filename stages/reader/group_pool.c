@@ -7,14 +7,14 @@
  * - The last pictures of a group leave its decoder at the group's end; one decoder for the whole file gives them while it decodes the
  *   packets behind the group. If one of these is damaged, it gives fewer. So such a picture is taken only when one decoder
  *   would have given it, too: when a group behind is under way (is_under_way), or those behind have as many pictures as the decoder
- *   holds back, or the file has ended.
+ *   holds back, or the file has ended. If a group behind begins with another state of the decoder, the pool is doubtful.
  * - Groups are taken in their order, so the first one has a thread as soon as there is any.
  * - The thread of the first group waits for its packets, which the caller reads whenever the caller waits. It waits
- *   for room only while a picture of that group can be taken, or the caller has one. The caller gives that picture
- *   back before it waits. The thread waits for nothing else. If the caller waits for another group, that one is `awaited`, and its
- *   thread does not wait for room. So caller and threads never wait for each other.
- * - waiting_bytes <= max_bytes, except for one picture, what one thread decodes at once, and those that the decoder of the awaited group
- *   holds back.
+ *   for room only while that group has a picture, or the caller has one. The caller gives that picture back before it waits. The
+ *   thread waits for nothing else. If that picture must wait for another group, the latter is `awaited`, and its thread does not wait for
+ *   room. As there are two threads at least, it has one. So caller and threads never wait for each other.
+ * - waiting_bytes <= max_bytes, except for one picture, what one thread decodes at once, and the pictures of awaited groups that end
+ *   before they are under way: less than twice what a decoder holds back.
  * - A thread does not change anything of the file, the decoder or the stream: it reads the stream's rotation, and its frames go to the
  *   decoder's account of memory, which is atomic.
  */
@@ -46,13 +46,22 @@ typedef struct waiting_picture {
     struct waiting_picture *next;
 } waiting_picture;
 
+/* What one decoder for the whole file keeps from one group to the next. */
+typedef struct decoder_state {
+    int delay;
+    int width, height;
+    AVRational aspect;
+} decoder_state;
+
 typedef struct group {
     /* guarded by lock */
     waiting_packet *packets, **packets_end;
     waiting_picture *pictures, **pictures_end;
     bool is_whole;
     bool is_taken;
-    bool is_under_way; /* its decoder has given a frame before the group's end */
+    bool has_frame;      /* its decoder has given one */
+    bool is_under_way;   /* … before the group's end */
+    decoder_state begin; /* at that frame */
     bool is_done;
     uint64_t num_pictures;
     int first_delay; /* of the decoder, behind the first packet; -1 = there was none */
@@ -92,8 +101,10 @@ struct weir_group_pool {
 
     pthread_mutex_t lock;
     /* guarded by lock */
-    pthread_cond_t has_work; /* a group, a packet, room, the size of pictures, another first group, or is_stopped */
-    pthread_cond_t has_news; /* a picture, the end of a group, a packet was taken, or is_doubtful */
+    pthread_cond_t
+        has_work; /* a group, a packet, room, the size of pictures, another first or awaited group, or is_stopped */
+    pthread_cond_t
+        has_news; /* a group's first frame, a picture, the end of a group, a packet was taken, or is_doubtful */
     group *first, *last;
     const group *awaited;   /* by the caller, before it takes the first one's last pictures; NULL = none */
     waiting_picture *spare; /* to be used again */
@@ -292,11 +303,20 @@ static bool append_picture(weir_group_pool *pool, group *to, waiting_picture *pi
     return true;
 }
 
-static void note_way(weir_group_pool *pool, group *of)
+static decoder_state state_at(const AVFrame *frame, int delay)
 {
+    return (decoder_state){ delay, frame->width, frame->height, frame->sample_aspect_ratio };
+}
+
+/* The first frame of the group. */
+static void note_begin(const group_thread *self, group *of, bool is_under_way)
+{
+    weir_group_pool *pool = self->pool;
     pthread_mutex_lock(&pool->lock);
-    of->is_under_way = true;
-    if (pool->awaited == of)
+    of->has_frame = true;
+    of->is_under_way = is_under_way;
+    of->begin = state_at(self->frame, self->codec->has_b_frames);
+    if (is_under_way && pool->awaited == of)
         pool->awaited = NULL;
     pthread_cond_signal(&pool->has_news);
     pthread_mutex_unlock(&pool->lock);
@@ -340,8 +360,8 @@ static bool decode_packet(group_thread *self, const AVPacket *packet, group *to)
     while (rc >= 0 && (rc = avcodec_receive_frame(self->codec, self->frame)) >= 0) {
         if (!is_sound(self))
             return false;
-        if (packet && !to->is_under_way) /* only this thread changes it */
-            note_way(self->pool, to);
+        if (!to->has_frame) /* only this thread changes it */
+            note_begin(self, to, packet != NULL);
         if (!weir__hidden_packets_take(&self->hidden, self->frame) && !put_group_frame(self, to, !packet))
             return false;
     }
@@ -482,9 +502,11 @@ int weir__group_pool_open(weir_group_pool **pool, weir_file_packets *file, const
     *pool = make_pool(file, pictures, error);
     if (!*pool)
         return WEIR_ENOMEM;
+    unsigned num_started = 0;
     for (unsigned i = 0; i < (*pool)->num_threads; i++)
-        if ((*pool)->threads[i].has_thread)
-            return WEIR_OK;
+        num_started += (*pool)->threads[i].has_thread;
+    if (num_started > 1)
+        return WEIR_OK;
     weir__group_pool_free(*pool); /* it goes on without */
     *pool = NULL;
     return WEIR_OK;
@@ -617,24 +639,33 @@ static void remove_first(weir_group_pool *pool)
     pthread_cond_broadcast(&pool->has_work);
 }
 
-/* Would one decoder have given the first group's last pictures? Else *awaited is the group that will tell, NULL = a packet. With lock. */
-static bool is_passed(const weir_group_pool *pool, int delay, const group **awaited)
+/* Does the decoder go on as it was? With another size or aspect ratio, some drop the frames that they hold. */
+static bool is_same_state(const decoder_state *a, const decoder_state *b)
 {
-    uint64_t num_held = (uint64_t)FFMAX(delay, 1);
+    return a->delay == b->delay && a->width == b->width && a->height == b->height && a->aspect.num == b->aspect.num &&
+           a->aspect.den == b->aspect.den;
+}
+
+/* Would one decoder have given the first group's last pictures, of which this is one? Otherwise *awaited is the group that will tell,
+   or NULL: a packet will, or the pool is doubtful. With lock. */
+static bool is_passed(weir_group_pool *pool, const waiting_picture *last, const group **awaited)
+{
+    const decoder_state state = state_at(last->facts, last->delay);
+    uint64_t num_held = (uint64_t)FFMAX(last->delay, 1);
     uint64_t num_behind = 0;
     *awaited = NULL;
-    for (const group *behind = pool->first->next; behind; behind = behind->next) {
-        if (behind->is_under_way)
-            return true;
+    for (const group *behind = pool->first->next; behind && num_behind < num_held; behind = behind->next) {
+        pool->is_doubtful |= behind->has_frame && !is_same_state(&behind->begin, &state);
+        pool->is_doubtful |= behind->is_done && behind->last_delay != last->delay;
+        if (pool->is_doubtful || behind->is_under_way)
+            return !pool->is_doubtful;
         if (!behind->is_done) {
             *awaited = behind;
             return false;
         }
         num_behind += behind->num_pictures;
-        if (num_behind >= num_held)
-            return true;
     }
-    return pool->is_read;
+    return num_behind >= num_held || pool->is_read;
 }
 
 /* Changes which group's thread need not wait for room. With lock. */
@@ -655,7 +686,7 @@ static waiting_picture *take_picture(weir_group_pool *pool)
     pool->is_doubtful |= taken && pool->has_delay && taken->delay != pool->delay; /* before it is given out */
     if (!taken || pool->is_doubtful)
         return NULL;
-    bool is_taken = !taken->is_behind || is_passed(pool, taken->delay, &awaited);
+    bool is_taken = !taken->is_behind || is_passed(pool, taken, &awaited);
     await_group(pool, awaited);
     if (!is_taken)
         return NULL;
