@@ -352,11 +352,13 @@ TEST_CASE(a_change_of_the_aspect_ratio_gives_the_frames_of_one_thread)
     const char *narrow = clips_make("narrow.ts", SOURCE "-c:v mpeg2video -bf 2 -g 5 -flags +cgop -sc_threshold "
                                                         "1000000000 -aspect 4:3");
     const char *wide = clips_make("wide.ts", SOURCE "-c:v mpeg2video -bf 2 -g 5 -flags +cgop -sc_threshold "
-                                                    "1000000000 -aspect 16:9 -output_ts_offset 4");
+                                                    "1000000000 -aspect 16:9");
     if (!narrow || !wide)
         return;
     num_pools = 0;
-    snprintf(arguments, sizeof arguments, "-i 'concat:%s|%s' -c copy", narrow, wide);
+    snprintf(arguments, sizeof arguments, "file %s\nfile %s\n", narrow, wide);
+    clips_write_text(clips_path("list.txt"), arguments);
+    snprintf(arguments, sizeof arguments, "-f concat -safe 0 -i '%s' -c copy", clips_path("list.txt"));
     check_file(clips_make("both.mkv", arguments));
     assert_true(num_pools > 0);
 }
