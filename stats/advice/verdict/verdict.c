@@ -203,7 +203,7 @@ static double tasks_cpus(const judgement *j)
 static bool cpus_are_used_up(const judgement *j)
 {
     const system_view *s = &j->view->system;
-    return s->process > 0 && !is_worth(1 - s->process / s->budget) && tasks_cpus(j) >= MOST * s->process;
+    return s->budget < WEIR_WORTH_GAIN * s->process && tasks_cpus(j) >= MOST * s->process;
 }
 
 static bool lacks_cpus(const judgement *j)
