@@ -1,6 +1,7 @@
 /*
  * The index of a file, from invented packets: which frame is where, where decoding begins, the times, and each reason not to
- * trust it. Held constant: the codec (H.264, with packets that weir__index_add() need not parse).
+ * trust it. Held constant: the codec (H.264, with packets that weir__index_add() need not parse), except of keyframes that drop
+ * frames.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -282,6 +283,60 @@ TEST_CASE(a_keyframe_that_is_shown_before_earlier_packets_is_distrusted)
     packets[5] = open_group[5];
     packets[4].pts = 299; /* the frame before it is shown at 300 */
     assert_distrusted(packets, NUM_OPEN, "a frame before a keyframe is shown after it");
+}
+
+/* Adds invented packets of that codec, one for each letter. Are frames lost, so that the index is not to be trusted? */
+static bool is_distrusted(enum AVCodecID codec, const char *letters)
+{
+    static const struct {
+        char letter;
+        uint8_t bytes[16];
+    } units[] = {
+        { 'i', { 0, 0, 1, 0x26, 1, 0xa0 } },                         /* IDR */
+        { 'I', { 0, 0, 1, 0x26, 1, 0xe0 } },                         /* IDR that drops */
+        { 'c', { 0, 0, 1, 0x2a, 1, 0xa0 } },                         /* CRA */
+        { 'p', { 0, 0, 1, 0x02, 1, 0xa0 } },                         /* depends on others */
+        { 'e', { 0, 0, 1, 0x02, 1, 0xa0, 0, 0, 1, 0x48, 1 } },       /* … and an end of the sequence behind it */
+        { 'E', { 0, 0, 1, 0x48, 1, 0, 0, 1, 0x2a, 1, 0xa0 } },       /* CRA behind one */
+        { '4', { 0, 0, 1, 0xb3, 7, 5, 0, 0x23, 0, 0, 1, 0, 0, 8 } }, /* MPEG-2, 4:3 */
+        { '9', { 0, 0, 1, 0xb3, 7, 5, 0, 0x33, 0, 0, 1, 0, 0, 8 } }, /* 16:9 */
+    };
+    weir_index index = { 0 };
+    uint8_t bytes[16 + AV_INPUT_BUFFER_PADDING_SIZE] = { 0 };
+    stream->codecpar->codec_id = codec;
+    for (int64_t at = 0; letters[at]; at++) {
+        AVPacket *packet = av_packet_alloc();
+        assert_non_null(packet);
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+            if (units[i].letter == letters[at])
+                memcpy(bytes, units[i].bytes, sizeof units[i].bytes);
+        packet->data = bytes;
+        packet->size = sizeof units[0].bytes;
+        packet->pts = packet->dts = at;
+        packet->flags = letters[at] == 'p' || letters[at] == 'e' ? 0 : AV_PKT_FLAG_KEY;
+        assert_int_equal(weir__index_add(&index, stream, packet), WEIR_OK);
+        av_packet_free(&packet);
+    }
+    stream->codecpar->codec_id = AV_CODEC_ID_H264;
+    bool is_told = index.distrust && strcmp(index.distrust, "frames before a keyframe are dropped") == 0;
+    assert_true(is_told || !index.distrust);
+    weir__index_reset(&index);
+    return is_told;
+}
+
+TEST_CASE(a_keyframe_that_drops_frames_is_distrusted)
+{
+    assert_false(is_distrusted(AV_CODEC_ID_HEVC, "ippipp"));
+    assert_false(is_distrusted(AV_CODEC_ID_HEVC, "Ippipp")); /* there are none before it */
+    assert_true(is_distrusted(AV_CODEC_ID_HEVC, "ippIpp"));
+    assert_false(is_distrusted(AV_CODEC_ID_HEVC, "cppcpe")); /* nothing comes behind the end */
+    assert_false(is_distrusted(AV_CODEC_ID_HEVC, "cpeipp")); /* only CRA pictures drop */
+    assert_false(is_distrusted(AV_CODEC_ID_HEVC, "cpeipcpp"));
+    assert_true(is_distrusted(AV_CODEC_ID_HEVC, "cpecpp"));
+    assert_true(is_distrusted(AV_CODEC_ID_HEVC, "cppEpp"));
+    assert_false(is_distrusted(AV_CODEC_ID_MPEG2VIDEO, "444"));
+    assert_false(is_distrusted(AV_CODEC_ID_MPEG2VIDEO, "999"));
+    assert_true(is_distrusted(AV_CODEC_ID_MPEG2VIDEO, "449"));
 }
 
 /* As where the 32 bits of FLV's times wrap around. */

@@ -331,6 +331,18 @@ static void add_real_samples(void)
         add_sample(real_clips.gl_pathv[i], WEIR_READER_PLAIN);
 }
 
+/* MPEG-2 whose aspect ratio changes, and changes back: FFmpeg's decoder drops a frame at each change. */
+static void add_changing_sample(const char *name)
+{
+    char arguments[4096];
+    const char *wide = clips_make("wide.ts", SOURCE "-c:v mpeg2video -bf 2 -g 12 -aspect 16:9");
+    snprintf(arguments, sizeof arguments, "file '%s'\nfile '%s'\nfile '%s'\n", clips_path("mpeg2.ts"),
+             wide ? wide : "", clips_path("mpeg2.ts"));
+    clips_write_text(clips_path("changing.txt"), arguments);
+    snprintf(arguments, sizeof arguments, "-f concat -safe 0 -i '%s' -c copy", clips_path("changing.txt"));
+    add_sample(wide ? clips_make(name, arguments) : NULL, WEIR_READER_COUNTED);
+}
+
 /* Two recordings with one clock each, and two files whose times overlap at the join. */
 static void add_joined_samples(void)
 {
@@ -361,6 +373,8 @@ static int make_samples(void **state)
     add_sample(clips_rotate(clips_path("b_frames.mp4"), "rotated.mp4", (clips_matrix){ 0, 1, -1, 0 }),
                WEIR_READER_INDEXED);
     add_joined_samples();
+    add_changing_sample("changing.mkv");
+    add_changing_sample("changing.mov");
     num_made = num_samples;
     add_real_samples();
     return 0;

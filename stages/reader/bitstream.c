@@ -68,28 +68,28 @@ static weir_packet_kind look_at_h264(weir_unit_walk units)
 
 /* ---- HEVC ---------------------------------------------------------------------------------------------------- */
 
-static weir_packet_kind look_at_hevc(weir_unit_walk units)
+static weir_packet_kind look_at_hevc(weir_unit_walk units, weir_packet_past *past)
 {
-    enum { LAST_NON_REFERENCE = 14, FIRST_IRAP = 16, FIRST_IDR = 19, LAST_IDR = 20, LAST_IRAP = 21, LAST_SLICE = 31 };
+    enum { LAST_NON_REFERENCE = 14, FIRST_IRAP = 16, FIRST_IDR = 19, LAST_IDR = 20, CRA = 21, LAST_SLICE = 31 };
     enum { FIRST_SET = 32, LAST_SET = 34, ALL_SETS = 7, FIRST_SLICE_FLAG = 0x80, DROPS_EARLIER_FLAG = 0x40 };
     enum { HEADER_BYTES = 2, SEQUENCE_END = 36, STREAM_END = 37 };
     weir_packet_kind kind = { 0 };
     unsigned num_pictures = 0, sets = 0;
-    bool drops_earlier = false;
     const uint8_t *unit;
     size_t size_bytes;
     while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
         unsigned type = size_bytes >= HEADER_BYTES ? (unit[0] >> 1) & 0x3fu : UINT8_MAX;
-        drops_earlier |= type == SEQUENCE_END || type == STREAM_END; /* the next CRA picture does */
+        past->has_ended |= type == SEQUENCE_END || type == STREAM_END;
         if (type >= FIRST_SET && type <= LAST_SET)
             sets |= 1u << (type - FIRST_SET);
         if (type > LAST_SLICE || size_bytes == HEADER_BYTES)
             continue;
         if (num_pictures == 0) {
-            kind.is_clean = type >= FIRST_IRAP && type <= LAST_IRAP;
+            kind.is_clean = type >= FIRST_IRAP && type <= CRA;
             bool has_flag = kind.is_clean && (unit[2] & DROPS_EARLIER_FLAG);
             kind.is_closed = type >= FIRST_IDR && type <= LAST_IDR && !has_flag;
-            drops_earlier |= has_flag;
+            kind.drops_held = has_flag || (type == CRA && past->has_ended);
+            past->has_ended = false;
             kind.is_disposable = type <= LAST_NON_REFERENCE && type % 2 == 0;
             kind.layer = (unit[1] & 7u) ? (unit[1] & 7u) - 1 : 0;
         }
@@ -97,8 +97,7 @@ static weir_packet_kind look_at_hevc(weir_unit_walk units)
     }
     kind.has_parameters = sets != 0;
     kind.has_all_parameters = sets == ALL_SETS;
-    /* Which earlier frames a decoder drops depends on how many it holds. */
-    kind.is_unclear = drops_earlier || num_pictures > 1 || (num_pictures == 0 && !units.is_broken);
+    kind.is_unclear = num_pictures > 1 || (num_pictures == 0 && !units.is_broken);
     return kind;
 }
 
@@ -106,9 +105,9 @@ static weir_packet_kind look_at_hevc(weir_unit_walk units)
 
 enum { PICTURE_I = 1, PICTURE_B = 3 };
 
-static weir_packet_kind look_at_mpeg2(weir_unit_walk units)
+static weir_packet_kind look_at_mpeg2(weir_unit_walk units, weir_packet_past *past)
 {
-    enum { PICTURE = 0x00, SEQUENCE = 0xb3, GROUP = 0xb8, CLOSED_BYTE = 4, CLOSED_FLAG = 0x40 };
+    enum { PICTURE = 0x00, SEQUENCE = 0xb3, GROUP = 0xb8, CLOSED_BYTE = 4, CLOSED_FLAG = 0x40, SHAPE_BYTES = 5 };
     weir_packet_kind kind = { .is_disposable = true };
     bool has_sequence = false, has_closed_group = false;
     unsigned num_pictures = 0;
@@ -116,6 +115,12 @@ static weir_packet_kind look_at_mpeg2(weir_unit_walk units)
     size_t size_bytes;
     while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
         has_sequence |= unit[0] == SEQUENCE;
+        if (unit[0] == SEQUENCE && size_bytes >= SHAPE_BYTES) {
+            uint32_t shape =
+                (uint32_t)unit[1] << 20 | (uint32_t)unit[2] << 12 | (uint32_t)unit[3] << 4 | unit[4] >> 4;
+            kind.drops_held |= shape != past->shape;
+            past->shape = shape;
+        }
         has_closed_group |= unit[0] == GROUP && size_bytes > CLOSED_BYTE && (unit[CLOSED_BYTE] & CLOSED_FLAG);
         if (unit[0] != PICTURE || size_bytes < 3)
             continue;
@@ -201,13 +206,18 @@ static weir_packet_kind look_at_vp9(const AVPacket *packet)
     return kind;
 }
 
-weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet)
+bool weir__bitstream_needs_past(enum AVCodecID codec)
+{
+    return codec == AV_CODEC_ID_MPEG1VIDEO || codec == AV_CODEC_ID_MPEG2VIDEO;
+}
+
+static weir_packet_kind look(const AVCodecParameters *codec, const AVPacket *packet, weir_packet_past *past)
 {
     switch (codec->codec_id) {
     case AV_CODEC_ID_H264: return look_at_h264(weir__unit_walk_of(codec, packet, WEIR_AVCC_LENGTH_BYTE));
-    case AV_CODEC_ID_HEVC: return look_at_hevc(weir__unit_walk_of(codec, packet, WEIR_HVCC_LENGTH_BYTE));
+    case AV_CODEC_ID_HEVC: return look_at_hevc(weir__unit_walk_of(codec, packet, WEIR_HVCC_LENGTH_BYTE), past);
     case AV_CODEC_ID_MPEG1VIDEO:
-    case AV_CODEC_ID_MPEG2VIDEO: return look_at_mpeg2(weir__unit_walk_of(codec, packet, WEIR_NO_LENGTHS));
+    case AV_CODEC_ID_MPEG2VIDEO: return look_at_mpeg2(weir__unit_walk_of(codec, packet, WEIR_NO_LENGTHS), past);
     case AV_CODEC_ID_MPEG4: return look_at_mpeg4(weir__unit_walk_of(codec, packet, WEIR_NO_LENGTHS), packet->size);
     case AV_CODEC_ID_VP8: return look_at_vp8(packet);
     case AV_CODEC_ID_VP9: return look_at_vp9(packet);
@@ -219,18 +229,10 @@ weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPa
     }
 }
 
-uint32_t weir__bitstream_shape(const AVCodecParameters *codec, const AVPacket *packet)
+weir_packet_kind weir__bitstream_look(const AVCodecParameters *codec, const AVPacket *packet, weir_packet_past *past)
 {
-    enum { SEQUENCE = 0xb3, HEADER_BYTES = 5 };
-    uint32_t shape = 0;
-    const uint8_t *unit;
-    size_t size_bytes;
-    if (codec->codec_id != AV_CODEC_ID_MPEG1VIDEO && codec->codec_id != AV_CODEC_ID_MPEG2VIDEO)
-        return 0;
-    weir_unit_walk units = weir__unit_walk_of(codec, packet, WEIR_NO_LENGTHS);
-    while (weir__unit_walk_next(&units, &unit, &size_bytes)) {
-        if (unit[0] == SEQUENCE && size_bytes >= HEADER_BYTES)
-            shape = (uint32_t)unit[1] << 20 | (uint32_t)unit[2] << 12 | (uint32_t)unit[3] << 4 | unit[4] >> 4;
-    }
-    return shape;
+    weir_packet_kind kind = look(codec, packet, past);
+    kind.drops_held &= past->has_packets;
+    past->has_packets = true;
+    return kind;
 }

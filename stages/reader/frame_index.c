@@ -13,13 +13,12 @@
 #include <weir/clock.h>
 #include <weir/status.h>
 
-#include "stages/reader/bitstream.h"
-
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 
-const char *weir__index_look(const AVStream *stream, const AVPacket *packet, weir_packet_entry *entry)
+const char *weir__index_look(const AVStream *stream, const AVPacket *packet, weir_packet_past *past,
+                             weir_packet_entry *entry)
 {
-    weir_packet_kind kind = weir__bitstream_look(stream->codecpar, packet);
+    weir_packet_kind kind = weir__bitstream_look(stream->codecpar, packet, past);
     bool is_shown = !kind.is_hidden && !(packet->flags & AV_PKT_FLAG_DISCARD);
     unsigned flags = (packet->flags & AV_PKT_FLAG_KEY) ? WEIR_PACKET_KEY : 0;
     flags |= kind.is_clean ? WEIR_PACKET_CLEAN : 0;
@@ -35,6 +34,8 @@ const char *weir__index_look(const AVStream *stream, const AVPacket *packet, wei
     };
     if (av_packet_get_side_data(packet, AV_PKT_DATA_PALETTE, NULL)) /* raw video: later packets depend on it */
         return "a palette comes with single packets";
+    if (kind.drops_held)
+        return "frames before a keyframe are dropped";
     return kind.is_unclear ? "the number of frames in a packet is unknown" : NULL;
 }
 
@@ -57,13 +58,6 @@ static int add_to_order(weir_index *index, const AVStream *stream, const AVPacke
     return index->order ? weir__h264_order_add(index->order, stream, packet) : WEIR_OK;
 }
 
-static bool changes_shape(weir_index *index, uint32_t shape)
-{
-    bool changes = shape && index->shape && shape != index->shape;
-    index->shape = shape ? shape : index->shape;
-    return changes;
-}
-
 int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet)
 {
     if (index->num_packets == UINT32_MAX)
@@ -79,9 +73,7 @@ int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *p
 
     uint32_t at = (uint32_t)index->num_packets++;
     weir_packet_entry *entry = &index->packets[at];
-    const char *distrust = weir__index_look(stream, packet, entry);
-    if (changes_shape(index, weir__bitstream_shape(stream->codecpar, packet)))
-        distrust = "its size or aspect ratio changes";
+    const char *distrust = weir__index_look(stream, packet, &index->past, entry);
     index->distrust = distrust ? distrust : index->distrust;
     entry->start = entry->flags & WEIR_PACKET_CLEAN || at == 0 ? at : entry[-1].start;
     return add_to_order(index, stream, packet, at == 0);

@@ -14,6 +14,7 @@
 
 #include <libavformat/avformat.h>
 
+#include "stages/reader/bitstream.h"
 #include "stages/reader/frame_clock.h"
 #include "stages/reader/h264_order.h"
 #include "stages/reader/packet_blocks.h"
@@ -26,7 +27,7 @@ typedef struct weir_index {
     weir_h264_order
         *order; /* of packets without pts, until weir__index_end(); NULL = they have pts, or no order is known */
 
-    uint32_t shape; /* of the last packet that has one (bitstream.h); 0 = none has */
+    weir_packet_past past;
 
     /* after weir__index_end() */
     uint32_t *frames; /* in presentation order: the packet of each frame; NULL = they are in blocks */
@@ -67,8 +68,9 @@ int weir__index_use_blocks(weir_index *index, weir_read_block *read, size_t self
 /* The blocks' directory and `step` are set. WEIR_OK; WEIR_EDATA: it cannot be a trusted index; or another failure. */
 int weir__index_end_blocks(weir_index *index, const AVStream *stream);
 
-/* Fills *entry with what a packet of the stream tells. Returns why an index with it is not to be trusted; NULL = it may be. */
-const char *weir__index_look(const AVStream *stream, const AVPacket *packet, weir_packet_entry *entry);
+/* Fills *entry with what the next packet of the stream tells. Returns why an index with it is not to be trusted; NULL = it may be. */
+const char *weir__index_look(const AVStream *stream, const AVPacket *packet, weir_packet_past *past,
+                             weir_packet_entry *entry);
 
 /* The next packet of the stream, in decode order. WEIR_OK or WEIR_ENOMEM. */
 int weir__index_add(weir_index *index, const AVStream *stream, const AVPacket *packet);

@@ -1,7 +1,5 @@
 #include "stages/reader/group_cut.h"
 
-#include "stages/reader/bitstream.h"
-
 /* Does it change what the decoder does with later packets, or whether it can decode? */
 static bool changes_decoder(const AVPacket *packet)
 {
@@ -20,7 +18,7 @@ static bool changes_decoder(const AVPacket *packet)
 
 bool weir__group_cut_add(weir_group_cut *cut, const AVCodecParameters *codec, const AVPacket *packet)
 {
-    weir_packet_kind kind = weir__bitstream_look(codec, packet);
+    weir_packet_kind kind = weir__bitstream_look(codec, packet, &cut->past);
     bool is_first = cut->num_packets++ == 0;
     bool is_latest = packet->pts != AV_NOPTS_VALUE && (is_first || packet->pts > cut->last_pts);
     cut->is_over |= packet->pts == AV_NOPTS_VALUE || changes_decoder(packet);
@@ -32,7 +30,7 @@ bool weir__group_cut_add(weir_group_cut *cut, const AVCodecParameters *codec, co
     }
     cut->has_parameters |= kind.has_parameters;
     cut->is_wrong |=
-        cut->has_earlier && (kind.is_unclear || packet->pts == AV_NOPTS_VALUE || packet->pts <= cut->earlier_pts);
+        cut->has_earlier && (kind.drops_held || packet->pts == AV_NOPTS_VALUE || packet->pts <= cut->earlier_pts);
     if (is_latest)
         cut->last_pts = packet->pts;
     return is_cut;

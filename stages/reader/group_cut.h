@@ -15,6 +15,8 @@
 
 #include <libavcodec/avcodec.h>
 
+#include "stages/reader/bitstream.h"
+
 /* All-zero is before the first packet. */
 typedef struct weir_group_cut {
     uint64_t num_packets;
@@ -23,7 +25,9 @@ typedef struct weir_group_cut {
     bool has_earlier;    /* it is not the first group */
     bool has_parameters; /* packets had parameter sets */
     bool is_over;        /* there is no further cut */
-    bool is_wrong; /* a packet is shown before the end of the group before, or is unclear: an earlier cut was wrong */
+    bool
+        is_wrong; /* a packet is shown before the end of the group before, or drops frames of it: an earlier cut was wrong */
+    weir_packet_past past;
 } weir_group_cut;
 
 /* The next packet, in the order of decoding. Does it begin a group? */

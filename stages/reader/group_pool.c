@@ -7,7 +7,7 @@
  * - The last pictures of a group leave its decoder at the group's end; one decoder for the whole file gives them while it decodes the
  *   packets behind the group. If one of these is damaged, it gives fewer. So such a picture is taken only when one decoder
  *   would have given it, too: when a group behind is under way (is_under_way), or those behind have as many pictures as the decoder
- *   holds back, or the file has ended. If a group behind begins with another state of the decoder, the pool is doubtful.
+ *   holds back, or the file has ended. If a group behind begins with another delay of the decoder, the pool is doubtful.
  * - Groups are taken in their order, so the first one has a thread as soon as there is any.
  * - The thread of the first group waits for its packets, which the caller reads whenever the caller waits. It waits
  *   for room only while that group has a picture, or the caller has one. The caller gives that picture back before it waits. The
@@ -46,22 +46,15 @@ typedef struct waiting_picture {
     struct waiting_picture *next;
 } waiting_picture;
 
-/* What one decoder for the whole file keeps from one group to the next. */
-typedef struct decoder_state {
-    int delay;
-    int width, height;
-    AVRational aspect;
-} decoder_state;
-
 typedef struct group {
     /* guarded by lock */
     waiting_packet *packets, **packets_end;
     waiting_picture *pictures, **pictures_end;
     bool is_whole;
     bool is_taken;
-    bool has_frame;      /* its decoder has given one */
-    bool is_under_way;   /* … before the group's end */
-    decoder_state begin; /* at that frame */
+    bool has_frame;    /* its decoder has given one */
+    bool is_under_way; /* … before the group's end */
+    int begin_delay;   /* of the decoder at that frame */
     bool is_done;
     uint64_t num_pictures;
     int first_delay; /* of the decoder, behind the first packet; -1 = there was none */
@@ -303,11 +296,6 @@ static bool append_picture(weir_group_pool *pool, group *to, waiting_picture *pi
     return true;
 }
 
-static decoder_state state_at(const AVFrame *frame, int delay)
-{
-    return (decoder_state){ delay, frame->width, frame->height, frame->sample_aspect_ratio };
-}
-
 /* The first frame of the group. */
 static void note_begin(const group_thread *self, group *of, bool is_under_way)
 {
@@ -315,7 +303,7 @@ static void note_begin(const group_thread *self, group *of, bool is_under_way)
     pthread_mutex_lock(&pool->lock);
     of->has_frame = true;
     of->is_under_way = is_under_way;
-    of->begin = state_at(self->frame, self->codec->has_b_frames);
+    of->begin_delay = self->codec->has_b_frames;
     if (is_under_way && pool->awaited == of)
         pool->awaited = NULL;
     pthread_cond_signal(&pool->has_news);
@@ -639,23 +627,15 @@ static void remove_first(weir_group_pool *pool)
     pthread_cond_broadcast(&pool->has_work);
 }
 
-/* Does the decoder go on as it was? With another size or aspect ratio, some drop the frames that they hold. */
-static bool is_same_state(const decoder_state *a, const decoder_state *b)
-{
-    return a->delay == b->delay && a->width == b->width && a->height == b->height && a->aspect.num == b->aspect.num &&
-           a->aspect.den == b->aspect.den;
-}
-
 /* Would one decoder have given the first group's last pictures, of which this is one? Otherwise *awaited is the group that will tell,
    or NULL: a packet will, or the pool is doubtful. With lock. */
 static bool is_passed(weir_group_pool *pool, const waiting_picture *last, const group **awaited)
 {
-    const decoder_state state = state_at(last->facts, last->delay);
     uint64_t num_held = (uint64_t)FFMAX(last->delay, 1);
     uint64_t num_behind = 0;
     *awaited = NULL;
     for (const group *behind = pool->first->next; behind && num_behind < num_held; behind = behind->next) {
-        pool->is_doubtful |= behind->has_frame && !is_same_state(&behind->begin, &state);
+        pool->is_doubtful |= behind->has_frame && behind->begin_delay != last->delay;
         pool->is_doubtful |= behind->is_done && behind->last_delay != last->delay;
         if (pool->is_doubtful || behind->is_under_way)
             return !pool->is_doubtful;

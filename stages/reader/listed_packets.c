@@ -72,7 +72,8 @@ static bool is_listed(const weir_listed_packets *listed, uint64_t max_packets, l
     const weir_decoder *decoder = listed->decoder;
     AVIOContext *input = decoder->format->pb;
     uint64_t num_packets = weir__stream_count_listed(decoder->format, decoder->stream);
-    if (num_packets == 0 || num_packets > max_packets || !input || !(input->seekable & AVIO_SEEKABLE_NORMAL))
+    if (num_packets == 0 || num_packets > max_packets || !input || !(input->seekable & AVIO_SEEKABLE_NORMAL) ||
+        weir__bitstream_needs_past(decoder->codec->codec_id))
         return false;
     return survey(listed, (size_t)num_packets, facts) && facts->num_bytes > (int64_t)listed->max_cached_bytes &&
            facts->end <= avio_size(input);
@@ -288,7 +289,8 @@ static int read_packet(weir_listed_packets *listed, size_t at, weir_packet_entry
     int rc = weir__listed_packets_read(listed, at, error);
     if (rc != WEIR_OK)
         return rc;
-    const char *distrust = weir__index_look(listed->decoder->stream, listed->decoder->packet, packet);
+    listed->past.has_packets |= at > 0;
+    const char *distrust = weir__index_look(listed->decoder->stream, listed->decoder->packet, &listed->past, packet);
     if (distrust)
         return weir_error_set(error, WEIR_EDATA, 0, "%s", distrust);
     return is_as_listed(listed, at, packet) ? WEIR_OK : fail_other(error);

@@ -4,7 +4,7 @@
  * read. The order of presentation, and where decoding can begin, come from the packets of these groups. Internal. One thread at a
  * time.
  *
- * The list is believed if nothing contradicts it. It has as many packets as the header counts, and the file is as
+ * The list is believed if nothing contradicts it, and if no frame depends on packets far before it (bitstream.h). It has as many packets as the header counts, and the file is as
  * long as the list says. Decode times rise, and each packet that is read is the one listed. Otherwise all packets are
  * to be read.
  */
@@ -33,9 +33,10 @@ typedef struct weir_listed_packets {
     weir_decoder *decoder;
     const weir_packet_blocks *blocks; /* of the index; NULL = the packets are not listed */
     int64_t step;
-    int64_t some_pts; /* of a packet that was read; AV_NOPTS_VALUE = none was */
-    size_t next;      /* the demuxer's next packet */
-    uint64_t request; /* its number */
+    int64_t some_pts;      /* of a packet that was read; AV_NOPTS_VALUE = none was */
+    weir_packet_past past; /* of the packets that were read for blocks */
+    size_t next;           /* the demuxer's next packet */
+    uint64_t request;      /* its number */
     size_t cached_bytes;
     weir_kept_block *cache; /* for each block */
 } weir_listed_packets;

@@ -35,11 +35,13 @@ static uint8_t *copy_exact(const uint8_t *data, size_t size)
     return copy;
 }
 
-/* The answer depends on nothing but the bytes. */
+/* The answer depends on nothing but the bytes and what came before. */
 static void look_at_packet(const AVCodecParameters *codec, const AVPacket *packet)
 {
-    weir_packet_kind kind = weir__bitstream_look(codec, packet);
-    weir_packet_kind again = weir__bitstream_look(codec, packet);
+    weir_packet_past past = { 0 }, past_again = { 0 };
+    weir_packet_kind kind = weir__bitstream_look(codec, packet, &past);
+    weir_packet_kind again = weir__bitstream_look(codec, packet, &past_again);
+    require(past.has_ended == past_again.has_ended && past.shape == past_again.shape && !kind.drops_held);
     require(kind.is_clean == again.is_clean && kind.is_disposable == again.is_disposable);
     require(kind.is_hidden == again.is_hidden && kind.is_unclear == again.is_unclear && kind.layer == again.layer);
     require(kind.layer <= MAX_LAYER);
