@@ -792,13 +792,29 @@ TEST_CASE(the_range_has_both_ways_to_share_cpus_with_others)
     expect_range(lap, lap, "decode.concurrency", "16", 100 * 16 * cpus / (16 + others), 50);
 }
 
-static void tell_cpus(weir_model *model, uint32_t num_cpus)
+/* used_s: the CPU time of the process. */
+static void tell_process(weir_model *model, uint32_t num_cpus, double used_s)
 {
     weir_lap_record process = {
         .subject = WEIR_SUBJECT_PROCESS, .kind = "process", .name = "0:process", .capacity = num_cpus
     };
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &process.metrics.process);
+    process.metrics.process.cpu_ns = (int64_t)(1e9 * used_s);
     tell(model, process);
+}
+
+static void tell_cpus(weir_model *model, uint32_t num_cpus)
+{
+    tell_process(model, num_cpus, 0);
+}
+
+static void tell_machine(weir_model *model, double others_s, double idle_s)
+{
+    weir_lap_record machine = { .subject = WEIR_SUBJECT_MACHINE, .kind = "machine", .name = "0:machine" };
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &machine.metrics.machine);
+    machine.metrics.machine.other_cpu_ns = (int64_t)(1e9 * others_s);
+    machine.metrics.machine.idle_ns = (int64_t)(1e9 * idle_s);
+    tell(model, machine);
 }
 
 /* Four tasks wait longer for two CPUs than if they shared them exactly equally, but nobody else can have used them. */
@@ -821,6 +837,42 @@ TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
         double others = model->shown.background;
         if (!(others <= cases[i].most_others))
             fail_msg("case %zu: %g threads of other programs", i, others);
+        weir__model_free(model);
+    }
+}
+
+/*
+ * Four slots compute on eight CPUs. Others that use nearly all the rest do not delay them, but eight slots would share the CPUs with
+ * them: 8 / (8 + 3.9) of a CPU each. Where others use nothing, waits for a CPU have another cause. A larger machine has
+ * CPUs that the process may not use, and nobody knows which of them the others used: only the waits count.
+ */
+TEST_CASE(others_have_as_many_threads_as_use_the_cpus_that_were_measured)
+{
+    static const struct {
+        reported_lap lap;
+        double others_s, idle_s, others, gain;
+    } cases[] = {
+        { { .tasks = 400, .time_s = 0.010, .cpu_s = 0.010 }, 3.9, 0.1, 3.9, 2 * 8 / (8 + 3.9) },
+        { { .tasks = 296, .time_s = 0.0135, .cpu_s = 0.010, .cpu_wait_s = 0.0035 }, 0, 5, 0, 2 },
+        { { .tasks = 400, .time_s = 0.010, .cpu_s = 0.010 }, 3.9, 8, 0, 2 },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_model *model = recorded_model();
+        double used_s = cases[i].lap.tasks * cases[i].lap.cpu_s;
+        for (int k = 0; k < 10; k++) {
+            tell_process(model, 8, used_s);
+            tell_machine(model, cases[i].others_s, cases[i].idle_s);
+            tell_lap(model, cases[i].lap);
+        }
+        weir__model_reset(model);
+        set(model, "decode.concurrency", "8");
+        set(model, "threads", "8");
+        set(model, "sink.time", "0");
+        weir_prediction *p = predict(model);
+        if (!(fabs(model->shown.background - cases[i].others) <= 0.2))
+            fail_msg("case %zu: %g threads of other programs", i, model->shown.background);
+        assert_near(p->throughput / 400, cases[i].gain, 0.03);
+        weir_prediction_free(p);
         weir__model_free(model);
     }
 }

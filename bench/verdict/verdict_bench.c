@@ -164,9 +164,12 @@ static void take_verdict(const scene_job *job, const weir_verdict *v, scene_resu
         weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
 }
 
+/* Items per second that last: without what the source has in store. */
 static double rate_of(const scene *of, const scene_change *change, double seconds)
 {
-    scene_run *run = scene_start(of, change, (int64_t)(1e9 * seconds), NULL, 0);
+    scene lasting = *of;
+    lasting.backlog_items = 0;
+    scene_run *run = scene_start(&lasting, change, (int64_t)(1e9 * seconds), NULL, 0);
     if (!run)
         return NAN;
     usleep((useconds_t)(0.25e6 * seconds));

@@ -110,6 +110,8 @@ typedef struct model_lap {
     weir_queue_metrics *queues; /* of each queue; without histograms */
     weir_pool_metrics *pools;   /* of each pool */
     weir_histogram *times;
+    weir_process_metrics process;
+    weir_machine_metrics machine;
 } model_lap;
 
 typedef enum model_key {
@@ -229,6 +231,10 @@ bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink);
 
 /* CPU time of all tasks per second. */
 double weir__model_used_cpus(const weir_model *model, const model_lap *lap);
+
+/* The CPUs that other programs and other virtual machines used. NAN = not known: it was not recorded, or the process may use only some
+   of the machine's CPUs, and where the others ran is not known. */
+double weir__model_other_cpus(const weir_model *model, const model_lap *lap);
 
 /* The middle of a bucket of a histogram, in seconds. */
 double weir__model_bucket_s(uint32_t bucket);

@@ -46,6 +46,8 @@ void weir__model_lap_clear(const weir_model *model, model_lap *lap)
         weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &lap->queues[i]);
     for (size_t i = 0; i < model->num_pools; i++)
         weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_POOL), &lap->pools[i]);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &lap->process);
+    weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &lap->machine);
 }
 
 void weir__model_lap_add(const weir_model *model, model_lap *to, const model_lap *from)
@@ -62,6 +64,8 @@ void weir__model_lap_add(const weir_model *model, model_lap *to, const model_lap
         weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_QUEUE), &to->queues[i], &from->queues[i]);
     for (size_t i = 0; i < model->num_pools; i++)
         weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_POOL), &to->pools[i], &from->pools[i]);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &to->process, &from->process);
+    weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &to->machine, &from->machine);
 }
 
 model_lap *weir__model_sum(const weir_model *model, bool with_others)
@@ -143,6 +147,17 @@ double weir__model_used_cpus(const weir_model *model, const model_lap *lap)
     for (size_t i = 0; i < model->num_nodes; i++)
         cpu_s += positive_seconds(lap->tasks[i].cpu_ns);
     return lap->elapsed_ns > 0 ? cpu_s / positive_seconds(lap->elapsed_ns) : 0;
+}
+
+double weir__model_other_cpus(const weir_model *model, const model_lap *lap)
+{
+    double elapsed_s = positive_seconds(lap->elapsed_ns), stolen_s = positive_seconds(lap->machine.stolen_ns);
+    if (elapsed_s <= 0 || lap->process.cpu_ns < 0 || lap->machine.other_cpu_ns < 0 || lap->machine.idle_ns < 0)
+        return NAN;
+    double others_s = positive_seconds(lap->machine.other_cpu_ns) + stolen_s,
+           all_s = others_s + positive_seconds(lap->process.cpu_ns) + positive_seconds(lap->machine.idle_ns) +
+                   positive_seconds(lap->machine.disk_idle_ns);
+    return round(all_s / elapsed_s) == model->recorded.cpus ? others_s / elapsed_s : NAN;
 }
 
 /*

@@ -293,6 +293,12 @@ int weir__model_take(void *self, const weir_record *record, weir_error *error)
     case WEIR_SUBJECT_FLOW: take_stage(model, lap); break;
     case WEIR_SUBJECT_QUEUE: take_queue(model, lap); break;
     case WEIR_SUBJECT_POOL: take_pool(model, lap); break;
+    case WEIR_SUBJECT_PROCESS:
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_PROCESS), &model->current->process, &lap->metrics);
+        break;
+    case WEIR_SUBJECT_MACHINE:
+        weir_metrics_add(weir_subject_metrics(WEIR_SUBJECT_MACHINE), &model->current->machine, &lap->metrics);
+        break;
     default: break;
     }
     return WEIR_OK;

@@ -154,37 +154,60 @@ static double slowdown_of(const sim_result *result, size_t count, double *cpus)
     return used > 0 ? 1 + waiting / used : 1;
 }
 
+/* What is known of other programs in the laps that count. */
+typedef struct other_programs {
+    double cpus;     /* that they used; NAN = not known */
+    double slowdown; /* of the tasks; NAN = not known */
+    double used;     /* CPUs that the tasks used */
+} other_programs;
+
+/* Below this there are none: the precision of what is found, as a share of the CPUs. */
+static const double others_precision = 0.01;
+
+static bool can_be_none(const model_state *state, const other_programs *known)
+{
+    const double all_of_them = 0.95;
+    bool are_unknown = isnan(known->cpus) && isnan(known->slowdown);
+    return are_unknown || known->used >= all_of_them * state->cpus || known->cpus <= others_precision * state->cpus;
+}
+
+/* With these others, tasks wait about as long for a CPU as the measured ones did. */
+static bool explains_waits(const other_programs *known, double slowdown)
+{
+    const double error_of_waits = 0.02;
+    return isnan(known->slowdown) || slowdown >= known->slowdown - error_of_waits;
+}
+
 /*
- * How many threads of other programs competed for the CPUs: with them the simulated tasks wait for a CPU as long as the
- * measured ones did. But the kernel does not share CPUs exactly equally, which matters if many tasks want one: so the
- * others never had more CPU time than the recorded tasks left.
+ * How many threads of other programs competed for the CPUs. Others that used so many CPUs had at least as many threads. With more of
+ * them, the simulated tasks wait for a CPU as long as the measured ones did. The kernel does not share CPUs exactly equally, which
+ * matters if many tasks want one: so the others never had more CPU time than the recorded tasks left.
  */
 static int find_background(weir_model *model, uint64_t seed, weir_error *error)
 {
-    const double precision = 0.01; /* of what wants the CPUs */
-    const double all_of_them = 0.95;
     model_lap *all = weir__model_sum(model, false);
-    double measured = all ? weir__model_slowdown(model, all) : NAN, low = 0, high = 0;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     int status = all && result.nodes ? WEIR_OK : weir__model_no_memory(error);
-    double used = all ? weir__model_used_cpus(model, all) : 0;
+    other_programs known = { NAN, NAN, 0 };
+    if (all)
+        known = (other_programs){ weir__model_other_cpus(model, all), weir__model_slowdown(model, all),
+                                  weir__model_used_cpus(model, all) };
     model_state state = model->recorded;
-    bool were_others = !isnan(measured) && used < all_of_them * state.cpus;
-    for (int round = 0;
-         status == WEIR_OK && were_others && (round < 2 || high - low > precision * (high + state.cpus)); round++) {
-        state.background = round == 0 ? 0 : round == 1 ? high : (low + high) / 2;
+    double low = 0, high = 0;
+    if (!can_be_none(&state, &known)) {
+        low = isnan(known.cpus) ? 0 : known.cpus;
+        high = low + (fmax(known.slowdown, 1) + 1) * (state.cpus + state.threads); /* more than enough */
+    }
+    for (bool is_first = true; status == WEIR_OK && high - low > others_precision * (high + state.cpus);
+         is_first = false) {
+        state.background = is_first ? low : (low + high) / 2;
         simulation s = { model, &state, items_for(model, &state, false), seed };
         status = simulate_run(&s, &result, error);
         double cpus, slowdown = slowdown_of(&result, model->num_nodes, &cpus);
-        if (round == 0) {
-            if (slowdown >= measured - 0.02)
-                break;
-            high = (measured + 1) * (state.cpus + state.threads); /* more than enough */
-        } else if (slowdown > measured || cpus < used) {
+        if (is_first ? explains_waits(&known, slowdown) : slowdown > known.slowdown || cpus < known.used)
             high = state.background;
-        } else {
+        else
             low = state.background;
-        }
     }
     if (status == WEIR_OK) {
         model->recorded.background = (low + high) / 2;
