@@ -349,6 +349,26 @@ TEST_CASE(uneven_slices_are_no_slow_ones)
     assert_near((double)num_covered / NUM_SERIES, 0.95, 0.02);
 }
 
+/* A trial ends as soon as its interval is narrow, which is where its pairs happen to agree. Whatever slices deviate, from 0.5 to 10 %. */
+TEST_CASE(intervals_of_trials_that_end_early_cover_the_truth_in_95_percent)
+{
+    enum { NUM_SERIES = 4000 };
+    static const double deviations[] = { 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1 };
+    const double precision = 0.04;
+    for (size_t i = 0; i < sizeof deviations / sizeof deviations[0]; i++) {
+        int num_covered = 0;
+        for (int series = 0; series < NUM_SERIES; series++) {
+            live_pairs pairs = { .num = 0 };
+            double half = INFINITY;
+            while (pairs.num < LIVE_MOST_PAIRS && (pairs.num < LIVE_LEAST_PAIRS || half > precision))
+                half = weir__live_pairs_add(&pairs, 100 * (1 + deviations[i] * draw_normal()),
+                                            200 * (1 + deviations[i] * draw_normal()));
+            num_covered += fabs(pairs.mean - log(2)) <= (half <= precision ? half : pairs.half);
+        }
+        assert_near((double)num_covered / NUM_SERIES, 0.95, 0.02);
+    }
+}
+
 /* Counts of tasks of random lengths: their interval by the lengths alone covers the truth. */
 TEST_CASE(the_interval_of_counts_follows_from_the_lengths_of_tasks)
 {

@@ -17,7 +17,7 @@
 #define LOOK_PRECISION \
     0.1 /* of the items per second, half a 95 % interval; a look may take four times as long for it */
 
-enum { MOST_PAIRS = 64, LEAST_PAIRS = 3, LOOK_SLICES = 10, LONGEST_LOOK = 4 };
+enum { LOOK_SLICES = 10, LONGEST_LOOK = 4 };
 
 /* A slice with fewer items says little. As many may be in the queues between a change and the consumer. */
 enum { FEW_ITEMS = 12, QUEUED_ITEMS = 3 };
@@ -531,6 +531,18 @@ double weir__ratio_interval(const double *before, const double *after, uint32_t 
     return log(sums[1] / sums[0]);
 }
 
+double weir__live_pairs_add(live_pairs *pairs, double before, double after)
+{
+    pairs->rates[0][pairs->num] = before;
+    pairs->rates[1][pairs->num++] = after;
+    pairs->mean = weir__ratio_interval(pairs->rates[0], pairs->rates[1], pairs->num, &pairs->half);
+    if (pairs->num < 2)
+        return INFINITY;
+    double per_deviation = weir__student_t(pairs->num - 1.0) / sqrt(pairs->num);
+    pairs->largest_deviation = fmax(pairs->largest_deviation, pairs->half / per_deviation);
+    return pairs->largest_deviation * per_deviation;
+}
+
 double weir__renewal_interval(double unevenness, double num_before, double num_after)
 {
     const double two_sided = 1.959964; /* the normal distribution's */
@@ -790,7 +802,7 @@ static bool has_enough(const alternation *a, uint32_t num_pairs)
 /* The pairs that an interval needs. In A B B A … one of two slices follows a change. */
 static int64_t shortest_trial_ns(int64_t settle_ns, int64_t slice_ns)
 {
-    return LEAST_PAIRS * 2 * (slice_ns + settle_ns / 2);
+    return LIVE_LEAST_PAIRS * 2 * (slice_ns + settle_ns / 2);
 }
 
 /* As long as the options allow; but slow items get the pairs that an interval needs, and as many again. */
@@ -822,17 +834,19 @@ static bool may_be_chance(const alternation *a, double precision)
 
 /* The means of all pairs, without what the queues lost. What nodes can keep up is known from one look: the interval reaches from there to
    what was measured. */
-static void conclude_trial(const alternation *a, double mean, double half, const double sums[2], live_trial *t)
+static void conclude_trial(const alternation *a, const live_pairs *pairs, double half, live_trial *t)
 {
     bool has_few = false;
-    double flow[2];
+    double flow[2], sum = 0;
     for (int i = 0; i < 2; i++)
-        flow[i] = 1 - lost_share(a, i, t->num_pairs, &has_few);
+        flow[i] = 1 - lost_share(a, i, pairs->num, &has_few);
+    for (uint32_t i = 0; i < pairs->num; i++)
+        sum += pairs->rates[0][i];
     double most = most_gain(a), lasting = has_few ? fmin(most, lasting_gain(a)) : most;
-    t->gain = fmin(lasting, exp(mean) * flow[1] / flow[0]);
-    t->low = fmin(lasting, exp(mean - half) * flow[1] / flow[0]);
-    t->high = fmin(most, exp(mean + half) * flow[1] / flow[0]);
-    t->rate = sums[0] / t->num_pairs * flow[0];
+    t->gain = fmin(lasting, exp(pairs->mean) * flow[1] / flow[0]);
+    t->low = fmin(lasting, exp(pairs->mean - half) * flow[1] / flow[0]);
+    t->high = fmin(most, exp(pairs->mean + half) * flow[1] / flow[0]);
+    t->rate = sum / pairs->num * flow[0];
     t->other_rate = t->rate * t->gain;
 }
 
@@ -860,7 +874,7 @@ static bool look_at_pipeline(alternation *a)
 int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_ns, live_unit unit,
                    const weir_live_options *options, const atomic_bool *stops, live_trial *trial)
 {
-    double rates[2][MOST_PAIRS], half = INFINITY, mean = 0, sums[2] = { 0, 0 };
+    live_pairs pairs = { .num = 0 };
     int64_t start_ns = weir_clock_ns();
     uint64_t memory = weir__live_resident_bytes(), limit = memory_limit(options);
     alternation a = { .pipeline = pipeline,
@@ -872,25 +886,26 @@ int weir__live_try(weir_pipeline *pipeline, const live_set *set, int64_t settle_
                       .stops = stops };
     int64_t most_ns = longest_trial_ns(settle_ns, unit, options);
     int status = WEIR_OK;
+    bool is_narrow = false;
     *trial = (live_trial){ .gain = NAN, .low = NAN, .high = NAN, .rate = NAN, .other_rate = NAN };
     if (!look_at_pipeline(&a))
         return WEIR_OK;
-    while (status == WEIR_OK && trial->num_pairs < MOST_PAIRS && weir_clock_ns() - start_ns < most_ns &&
-           (trial->num_pairs < LEAST_PAIRS || half > options->precision || may_be_chance(&a, options->precision))) {
-        status = run_pair(&a, trial->num_pairs % 2);
+    double half = INFINITY;
+    while (status == WEIR_OK && !is_narrow && pairs.num < LIVE_MOST_PAIRS && weir_clock_ns() - start_ns < most_ns) {
+        status = run_pair(&a, pairs.num % 2);
         trial->needs_memory = weir__live_resident_bytes() > memory + limit;
         if (status != WEIR_OK || trial->needs_memory)
             break;
-        for (int i = 0; i < 2; i++) {
-            rates[i][trial->num_pairs] = a.rates[i];
-            sums[i] += a.rates[i];
-        }
-        mean = weir__ratio_interval(rates[0], rates[1], ++trial->num_pairs, &half);
+        double narrow = weir__live_pairs_add(&pairs, a.rates[0], a.rates[1]);
+        is_narrow =
+            pairs.num >= LIVE_LEAST_PAIRS && narrow <= options->precision && !may_be_chance(&a, options->precision);
+        half = is_narrow ? narrow : pairs.half;
     }
+    trial->num_pairs = pairs.num;
     int restored = a.present ? weir__live_apply_all(pipeline, set->now, set->num) : WEIR_OK;
     trial->elapsed_s = 1e-9 * (double)(weir_clock_ns() - start_ns);
-    if (trial->num_pairs >= LEAST_PAIRS && half < WIDEST && has_enough(&a, trial->num_pairs))
-        conclude_trial(&a, mean, half, sums, trial);
+    if (pairs.num >= LIVE_LEAST_PAIRS && half < WIDEST && has_enough(&a, pairs.num))
+        conclude_trial(&a, &pairs, half, trial);
     free(a.flows[0]);
     note_trial(pipeline, set, trial);
     return status == WEIR_EOF ? WEIR_OK : status != WEIR_OK ? status : restored == WEIR_ESTOPPED ? WEIR_OK : restored;

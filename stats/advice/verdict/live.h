@@ -119,6 +119,22 @@ uint64_t weir__live_resident_bytes(void);
  */
 double weir__ratio_interval(const double *before, const double *after, uint32_t count, double *half_width);
 
+/*
+ * The pairs of slices of a trial. A trial that ends as soon as its interval is narrow ends where the deviation of its pairs happens to be
+ * small: a usual interval would then contain the truth in 90 % of the trials (Chow and Robbins, Annals of Mathematical Statistics
+ * 36, 1965). So it counts as narrow only with the largest deviation so far, and its interval is that wide.
+ */
+enum { LIVE_MOST_PAIRS = 64, LIVE_LEAST_PAIRS = 3 };
+typedef struct live_pairs {
+    double rates[2][LIVE_MOST_PAIRS]; /* with the present setting, and with the other one */
+    uint32_t num;
+    double mean, half;        /* the logarithm of the ratio, and half of its interval */
+    double largest_deviation; /* of the pairs so far */
+} live_pairs;
+
+/* Adds a pair; not more than LIVE_MOST_PAIRS. Returns half of the interval that counts if the trial ends because it is narrow. */
+double weir__live_pairs_add(live_pairs *pairs, double before, double after);
+
 /* Half of the 95 % interval of such a logarithm, as far as the lengths of tasks alone explain it: the number of tasks that end in a
    time has the variance unevenness × number (Cox, Renewal Theory, 1962). Tasks that wait for each other are more even than that. */
 double weir__renewal_interval(double unevenness, double num_before, double num_after);
