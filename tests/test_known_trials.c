@@ -272,6 +272,19 @@ TEST_CASE(a_look_that_sees_no_item_is_repeated)
     weir_verdict_free(v);
 }
 
+/* An item in two seconds: four seconds have two of them, which say nothing for sure. More slots of a stage are not worth a try. */
+TEST_CASE(a_slow_source_is_looked_at_for_as_long_as_a_trial_takes)
+{
+    known_stage stage = { .task_ns = 3 * WEIR_MILLISECOND, .slots = 2 };
+    source_ns = 2 * WEIR_SECOND;
+    weir_verdict *v = explain_for((known_stage *[]){ &stage }, 1, 4, 3 * WEIR_SECOND);
+    source_ns = 0;
+    assert_int_equal(v->kind, WEIR_VERDICT_SOURCE);
+    if (!(v->confidence >= WEIR_VERDICT_LIKELY))
+        fail_msg("only %g sure", v->confidence);
+    weir_verdict_free(v);
+}
+
 /* 99 tasks of 1 ms, and one of 100 ms: E[x] = 1.99, E[x²] = 100.99, so variance / mean² = 24.5. */
 TEST_CASE(rare_long_tasks_are_seen_while_they_run)
 {

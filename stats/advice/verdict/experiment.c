@@ -470,6 +470,35 @@ static int look_at_run(experiment *e)
     return e->view.num_items > 0 ? WEIR_OK : WEIR_EUNSUPPORTED;
 }
 
+static bool has_trial(weir_verdict_kind kind)
+{
+    return kind == WEIR_VERDICT_SLOTS || kind == WEIR_VERDICT_OUTSIDE || kind == WEIR_VERDICT_THREADS ||
+           kind == WEIR_VERDICT_CPUS;
+}
+
+/* Where nothing can be tried, few items leave the verdict unsure. So another look has the time of a trial. If the run ends
+   meanwhile, the first one counts. */
+static void look_longer(experiment *e)
+{
+    const int64_t time_ns = 2 * e->options.setting_ns;
+    verdict_view view;
+    if (has_trial(e->verdict->shown.kind) || !e->verdict->is_short ||
+        e->verdict->shown.confidence >= WEIR_VERDICT_LIKELY)
+        return;
+    report_progress(e, "few items: a longer look takes up to %.0f s", 1e-9 * (double)(LIVE_LONGEST_LOOK * time_ns));
+    if (weir__live_view(e->pipeline, time_ns, NULL, &view) != WEIR_OK)
+        return;
+    full_verdict *longer = weir__verdict_judge(&view);
+    if (!longer) {
+        weir__verdict_view_free(&view);
+        return;
+    }
+    free(e->verdict);
+    weir__verdict_view_free(&e->view);
+    e->verdict = longer;
+    e->view = view;
+}
+
 int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *options, size_t options_size,
                             weir_verdict **verdict, weir_error *error)
 {
@@ -487,6 +516,7 @@ int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_options *op
     e.options.precision = e.options.precision > 0 ? e.options.precision : 0.04;
     status = look_at_run(&e);
     if (status == WEIR_OK) {
+        look_longer(&e);
         e.options.slice_ns = weir__live_slice_ns(&e.view, e.options.slice_ns, e.options.setting_ns / 2);
         examine_limits(&e);
         if (!e.options.no_speedups)

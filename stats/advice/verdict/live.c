@@ -17,7 +17,7 @@
 #define LOOK_PRECISION \
     0.1 /* of the items per second, half a 95 % interval; a look may take four times as long for it */
 
-enum { LOOK_SLICES = 10, LONGEST_LOOK = 4 };
+enum { LOOK_SLICES = 10 };
 
 /* A slice with fewer items says little. As many may be in the queues between a change and the consumer. */
 enum { FEW_ITEMS = 12, QUEUED_ITEMS = 3 };
@@ -248,9 +248,9 @@ static bool must_stop(const atomic_bool *stops)
 
 /* How far a look has come. Its shares are known when the flow of items is: bursts need a longer look. */
 typedef struct look {
-    int64_t start_ns, time_ns, count;         /* samples */
-    double *ages_s, *num_aged;                /* of each node: of tasks that run, in all samples; their number */
-    double items[LOOK_SLICES * LONGEST_LOOK]; /* taken in each slice */
+    int64_t start_ns, time_ns, count;              /* samples */
+    double *ages_s, *num_aged;                     /* of each node: of tasks that run, in all samples; their number */
+    double items[LOOK_SLICES * LIVE_LONGEST_LOOK]; /* taken in each slice */
     uint32_t num_slices;
     uint64_t num_items; /* until the end of the last slice */
     double half;        /* of the 95 % interval of the items of a slice */
@@ -291,7 +291,7 @@ static bool is_enough(look *l, const weir_snapshot *now)
     if (l->num_slices < LOOK_SLICES)
         return false;
     double mean = weir__mean_interval(l->items, l->num_slices, &l->half);
-    return l->half <= LOOK_PRECISION * mean || l->num_slices == LOOK_SLICES * LONGEST_LOOK;
+    return l->half <= LOOK_PRECISION * mean || l->num_slices == LOOK_SLICES * LIVE_LONGEST_LOOK;
 }
 
 /* Adds samples until it is enough. *now: the last snapshot, for the caller to free. */
@@ -362,7 +362,7 @@ int weir__live_look(weir_pipeline *pipeline, int64_t time_ns, int64_t longest_ns
 {
     int status = weir__live_view(pipeline, time_ns, stops, view);
     while (status == WEIR_OK && view->num_items <= 0 &&
-           2 * time_ns <= (view->work_node >= 0 ? LONGEST_LOOK : 1) * longest_ns) {
+           2 * time_ns <= (view->work_node >= 0 ? LIVE_LONGEST_LOOK : 1) * longest_ns) {
         weir__verdict_view_free(view);
         time_ns *= 2;
         status = weir__live_view(pipeline, time_ns, stops, view);

@@ -6,7 +6,10 @@
 
 #include "stats/advice/verdict/verdict_view.h"
 
-/* Samples the pipeline for so long, or up to four times as long if items come in bursts; `stops` (NULL = never) ends this
+/* A look takes up to so many times its time, until the rate of items is known. */
+enum { LIVE_LONGEST_LOOK = 4 };
+
+/* Samples the pipeline for so long, or up to LIVE_LONGEST_LOOK times as long if items come in bursts; `stops` (NULL = never) ends this
    and other calls early, as the end of the run does. The texts of the view belong to the pipeline. WEIR_OK: free it with
    weir__verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
 int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
