@@ -114,6 +114,18 @@ int weir__part_place(int fd, const char *path_before, const char *path)
     return failure;
 }
 
+int weir__folder_sync(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int code = !folder ? ENOMEM : fd < 0 || fsync(fd) != 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return code == EINVAL || code == EACCES ? 0 : code;
+}
+
 int weir__spool_open(void)
 {
     const char *folder = getenv("TMPDIR");

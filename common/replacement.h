@@ -32,6 +32,10 @@ int weir__part_create(const char *path, char **path_before);
 /* Gives it the name `path`; an existing file is replaced. Returns 0 or an errno value, with nothing changed. */
 int weir__part_place(int fd, const char *path_before, const char *path);
 
+/* Waits until the names in the folder of the path are on the disk. Returns 0, also on a file system that cannot do so and for a
+   folder that may not be read, or an errno value. */
+int weir__folder_sync(const char *path);
+
 /* A nameless file for reading and writing in $TMPDIR or /tmp. Returns the descriptor, above 2, or -1 with errno set. */
 int weir__spool_open(void);
 

@@ -130,6 +130,8 @@ static struct watched_handle {
     sqlite3_io_methods own;
 } handles[MAX_FILES];
 
+static _Thread_local bool is_in_sqlite; /* it syncs a file that is noted, and perhaps the folder */
+
 static struct watched_handle *find_handle_locked(const sqlite3_file *handle)
 {
     int i = 0;
@@ -163,7 +165,11 @@ static int cut_watched(sqlite3_file *handle, sqlite3_int64 size)
 
 static int sync_watched(sqlite3_file *handle, int flags)
 {
-    return add_handle_event(handle, EVENT_SYNC, NULL, 0, 0)->xSync(handle, flags);
+    const sqlite3_io_methods *real = add_handle_event(handle, EVENT_SYNC, NULL, 0, 0);
+    is_in_sqlite = true;
+    int code = real->xSync(handle, flags);
+    is_in_sqlite = false;
+    return code;
 }
 
 static int close_watched(sqlite3_file *handle)
@@ -205,24 +211,40 @@ static void add_whole_locked(int file, const char *path)
     free(bytes);
 }
 
-int fsync(int fd)
+static void add_sync(int fd)
 {
-    int (*real)(int);
     char link[64], path[4096] = "";
     struct stat info;
-    *(void **)&real = dlsym(RTLD_NEXT, "fsync");
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     pthread_mutex_lock(&power.lock);
     if (power.is_on && fstat(fd, &info) == 0 && readlink(link, path, sizeof path - 1) > 0) {
         if (S_ISDIR(info.st_mode))
             add_event_locked(EVENT_SYNC_FOLDER, -1);
-        else if (!strstr(path, "r.db")) {
+        else if (strstr(path, "r.db") && !is_in_sqlite)
+            add_event_locked(EVENT_SYNC, file_of_locked(path));
+        else if (!is_in_sqlite) {
             int file = info.st_nlink ? file_of_locked(path) : nameless_file_locked(&info);
             add_whole_locked(file, link);
             add_event_locked(EVENT_SYNC, file);
         }
     }
     pthread_mutex_unlock(&power.lock);
+}
+
+int fsync(int fd)
+{
+    int (*real)(int);
+    *(void **)&real = dlsym(RTLD_NEXT, "fsync");
+    add_sync(fd);
+    return real(fd);
+}
+
+/* SQLite syncs folders with it. */
+int fdatasync(int fd)
+{
+    int (*real)(int);
+    *(void **)&real = dlsym(RTLD_NEXT, "fdatasync");
+    add_sync(fd);
     return real(fd);
 }
 
@@ -317,16 +339,16 @@ static void put_bytes(disk_file *file, const power_event *event, bool is_torn)
     }
 }
 
-/* The files after a loss of power before event number `end`. */
-static void write_what_is_left(const char *folder, int end)
+/* The files after a loss of power before event number `end`. left_out: a sync that was not made (-1 = all were). */
+static void write_what_is_left(const char *folder, int end, int left_out)
 {
     disk_file *files = calloc(MAX_FILES, sizeof *files);
     char names[MAX_FILES][MAX_NAME] = { "" }, path[sizeof names + 5000];
     int last_sync[MAX_FILES] = { 0 }, folder_sync = 0;
     for (int i = 0; i < end; i++) {
-        if (power.events[i].kind == EVENT_SYNC)
+        if (power.events[i].kind == EVENT_SYNC && i != left_out)
             last_sync[power.events[i].file] = i;
-        if (power.events[i].kind == EVENT_SYNC_FOLDER)
+        if (power.events[i].kind == EVENT_SYNC_FOLDER && i != left_out)
             folder_sync = i;
     }
     int num_luck = rand() % 3, names_end = num_luck == 0 ? end : folder_sync + rand() % (end - folder_sync + 1);
@@ -372,23 +394,50 @@ static void check_checkpoint(const char *path, int at_least, int moment)
     free(state);
 }
 
+/* NULL = the database cannot be read. Otherwise to be freed. */
+static char *ask_database(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *row = NULL;
+    char *text = NULL;
+    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
+    if (code == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW)
+        text = strdup((const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return text;
+}
+
+/* Whether the database is intact, and these runs are whole: there is none of the laps of a run, or its first ones. */
+static bool is_as_promised(const char *path, int whole_runs, int num_laps)
+{
+    char sql[400];
+    if (access(path, F_OK) != 0)
+        return whole_runs == 0;
+    char *check = ask_database(path, "PRAGMA integrity_check");
+    snprintf(
+        sql, sizeof sql,
+        "SELECT count(CASE WHEN number = %d THEN 1 END) || ' ' || count(CASE WHEN last - first <> 2 * (number - 1) "
+        "THEN 1 END) FROM (SELECT count(*) AS number, "
+        "min(timestamp) AS first, max(timestamp) AS last FROM task_stats GROUP BY run_id)",
+        num_laps);
+    char *found = ask_database(path, sql);
+    int num_whole = 0, num_holes = 0;
+    bool is_read = found && sscanf(found, "%d %d", &num_whole, &num_holes) == 2;
+    bool is_whole = check && strcmp(check, "ok") == 0 && is_read && num_whole >= whole_runs && num_holes == 0;
+    free(check);
+    free(found);
+    return is_whole;
+}
+
 /* Returns how many laps are there. */
 static int64_t check_database(const char *path, int whole_runs, int moment)
 {
-    if (access(path, F_OK) != 0 && whole_runs == 0)
-        return 0;
-    char sql[200], *found = query_text(path, "PRAGMA integrity_check");
-    if (strcmp(found, "ok") != 0)
-        fail_msg("moment %d: %s", moment, found);
-    free(found);
-    snprintf(sql, sizeof sql,
-             "SELECT count(*) FROM (SELECT run_id FROM task_stats GROUP BY run_id HAVING count(*) = %d)", NUM_LAPS);
-    int64_t whole = query_int(path, sql);
-    int64_t holes = query_int(path, "SELECT count(*) FROM (SELECT run_id FROM task_stats GROUP BY run_id "
-                                    "HAVING max(timestamp) - min(timestamp) <> 2 * (count(*) - 1))");
-    if (whole < whole_runs || holes > 0)
-        fail_msg("moment %d: %d of %d runs are whole, %d have holes", moment, (int)whole, whole_runs, (int)holes);
-    return query_int(path, "SELECT count(*) FROM task_stats");
+    if (!is_as_promised(path, whole_runs, NUM_LAPS))
+        fail_msg("moment %d: the database is damaged, or of %d runs that had ended laps are missing", moment,
+                 whole_runs);
+    return access(path, F_OK) == 0 ? query_int(path, "SELECT count(*) FROM task_stats") : 0;
 }
 
 static void record_all(void)
@@ -437,12 +486,8 @@ static int count_syncs_until_named(const char *name)
     return -1;
 }
 
-/* With another writer of the same file beside them, the runs end while the database stays open. */
-static void lose_power(bool is_shared)
+static void begin_recording(void)
 {
-    const char *wanted = getenv("WEIR_POWER_LOSSES");
-    int num_losses = wanted ? atoi(wanted) : 100;
-    char folder[5000], path[6000], command[6000];
     memset(power.names, 0, sizeof power.names);
     power.num_events = power.num_files = 0;
     power.events = calloc(MAX_EVENTS, sizeof *power.events);
@@ -452,6 +497,38 @@ static void lose_power(bool is_shared)
     own_vfs.xOpen = open_watched;
     assert_int_equal(sqlite3_vfs_register(&own_vfs, 1), SQLITE_OK);
     power.is_on = true;
+}
+
+static void free_events(void)
+{
+    for (int i = 0; i < power.num_events; i++)
+        free(power.events[i].bytes);
+    free(power.events);
+    sqlite3_vfs_unregister(&own_vfs);
+}
+
+static int promise_before(int end)
+{
+    int promise = 0;
+    for (int i = 0; i < end; i++)
+        promise = power.events[i].kind == EVENT_PROMISE ? power.events[i].promise : promise;
+    return promise;
+}
+
+static void remove_disk(const char *folder)
+{
+    char command[6000];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* With another writer of the same file beside them, the runs end while the database stays open. */
+static void lose_power(bool is_shared)
+{
+    const char *wanted = getenv("WEIR_POWER_LOSSES");
+    int num_losses = wanted ? atoi(wanted) : 100;
+    char folder[5000], path[6000];
+    begin_recording();
     weir_sqlite_writer *beside = is_shared ? open_writer(in_folder("r.db"), NULL) : NULL;
     record_all();
     power.is_on = false;
@@ -460,26 +537,20 @@ static void lose_power(bool is_shared)
     int64_t most = 0, fewest = INT64_MAX;
     snprintf(folder, sizeof folder, "%s", in_folder("disk"));
     for (int i = 0; i < num_losses; i++) {
-        int promise = 0, end = i == 0 ? power.num_events : rand() % (power.num_events + 1);
-        for (int j = 0; j < end; j++)
-            promise = power.events[j].kind == EVENT_PROMISE ? power.events[j].promise : promise;
+        int end = i == 0 ? power.num_events : rand() % (power.num_events + 1), promise = promise_before(end);
         assert_int_equal(mkdir(folder, 0700), 0);
-        write_what_is_left(folder, end);
+        write_what_is_left(folder, end, -1);
         snprintf(path, sizeof path, "%s/c", folder);
         check_checkpoint(path, promise % 100, end);
         snprintf(path, sizeof path, "%s/r.db", folder);
         int64_t laps = check_database(path, promise / 100, end);
         most = laps > most ? laps : most;
         fewest = laps < fewest ? laps : fewest;
-        snprintf(command, sizeof command, "rm -r '%s'", folder);
-        assert_int_equal(system(command), 0);
+        remove_disk(folder);
     }
     assert_int_equal(most, NUM_RUNS * NUM_LAPS);
     fprintf(stderr, "%d events, %d losses: %d to %d laps\n", power.num_events, num_losses, (int)fewest, (int)most);
-    for (int i = 0; i < power.num_events; i++)
-        free(power.events[i].bytes);
-    free(power.events);
-    sqlite3_vfs_unregister(&own_vfs);
+    free_events();
 }
 
 TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
@@ -490,6 +561,80 @@ TEST_CASE(after_a_power_loss_databases_and_checkpoints_are_whole)
 TEST_CASE(after_a_power_loss_runs_that_ended_are_whole_while_another_writer_goes_on)
 {
     lose_power(true);
+}
+
+/* ---- how many syncs there are --------------------------------------------------------------------------------------- */
+
+enum { LAPS_OF_SHORT_RUN = 5 };
+
+static void record_laps(weir_sqlite_writer *writer)
+{
+    weir_observer observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    for (int lap = 0; lap < LAPS_OF_SHORT_RUN; lap++)
+        observe_lap(observer, lap, 20);
+    observe_end(observer, WEIR_OK);
+    close_writer(writer);
+    add_promise(100);
+}
+
+/* Whether a loss of power at that moment keeps what was promised; see write_what_is_left(). */
+static bool is_kept(int end, int left_out)
+{
+    char folder[5000], path[6000];
+    snprintf(folder, sizeof folder, "%s", in_folder("disk"));
+    snprintf(path, sizeof path, "%s/r.db", folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    write_what_is_left(folder, end, left_out);
+    bool is_kept = is_as_promised(path, promise_before(end) / 100, LAPS_OF_SHORT_RUN);
+    remove_disk(folder);
+    return is_kept;
+}
+
+/* Whether some loss of power breaks a promise if this sync is left out. */
+static bool is_needed(int sync)
+{
+    enum { MANY_LOSSES = 3000 };
+    bool is_needed = false;
+    for (int i = 0; i < MANY_LOSSES && !is_needed; i++)
+        is_needed = !is_kept(sync + 1 + rand() % (power.num_events - sync), sync);
+    return is_needed;
+}
+
+/* The file before it gets its name, the names, the log before the database, and the database before the log is removed. */
+TEST_CASE(a_short_run_in_a_new_file_makes_four_syncs_and_needs_each_of_them)
+{
+    int num_syncs = 0;
+    begin_recording();
+    record_laps(open_writer(in_folder("r.db"), NULL));
+    power.is_on = false;
+    for (int i = 0; i < power.num_events; i++) {
+        const power_event *event = &power.events[i];
+        if (event->kind != EVENT_SYNC && event->kind != EVENT_SYNC_FOLDER)
+            continue;
+        num_syncs++;
+        if (!is_needed(i))
+            fail_msg("sync %d of %s is not needed", num_syncs,
+                     event->kind == EVENT_SYNC ? power.names[event->file] : "the folder");
+    }
+    assert_int_equal(num_syncs, 4);
+    free_events();
+}
+
+/* Then closing leaves the log to the reader. */
+TEST_CASE(after_a_power_loss_a_run_is_whole_that_ended_while_another_program_read)
+{
+    enum { NUM_LOSSES = 50 };
+    begin_recording();
+    weir_sqlite_writer *writer = open_writer(in_folder("r.db"), NULL);
+    sqlite3 *reader = connect_to(in_folder("r.db"));
+    run_sql(reader, "BEGIN; SELECT count(*) FROM run");
+    record_laps(writer);
+    power.is_on = false;
+    for (int i = 0; i < NUM_LOSSES; i++)
+        assert_true(is_kept(power.num_events, -1));
+    sqlite3_close(reader);
+    free_events();
 }
 
 TEST_MAIN(make_folder, remove_folder, NULL, NULL)

@@ -35,19 +35,6 @@ static int fail_checkpoint_file(const char *what, const char *path, int code, we
                           strerror(code));
 }
 
-/* The new name is on the disk only after that. 0 or an errno value. */
-static int sync_folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    int code = !folder ? ENOMEM : fd < 0 || fsync(fd) != 0 ? errno : 0;
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    return code == EINVAL || code == EACCES ? 0 : code; /* a file system without it; a folder that may not be read */
-}
-
 static int write_checkpoint(const char *path, const char *text, const void *state, size_t state_bytes)
 {
     weir__replacement to;
@@ -62,7 +49,7 @@ static int write_checkpoint(const char *path, const char *text, const void *stat
     code = fflush(to.file) == 0 && (!is_file || fsync(fileno(to.file)) == 0) ? 0 : errno;
     int closed = weir__replacement_close(&to, code == 0);
     code = code ? code : closed;
-    return code || !is_file ? code : sync_folder_of(path);
+    return code || !is_file ? code : weir__folder_sync(path);
 }
 
 int weir_checkpoint_store(struct weir_pipeline *pipeline, const char *path, const void *state, size_t state_bytes,

@@ -12,6 +12,7 @@
 
 #include <weir/clock.h>
 
+#include "common/replacement.h"
 #include "stats/record/rolls.h"
 #include "stats/record/transaction.h"
 #include "stats/schema/database.h"
@@ -188,8 +189,8 @@ fail_connection:
     return status;
 }
 
-/* Where other connections have the file open, closing leaves the log as it is: it is synced here. It is never locked by itself, so
-   its descriptor may be closed. Returns SQLite's code. */
+/* Where other connections have the file open, closing leaves the log as it is: it is synced here, and the names of both files. It
+   is never locked by itself, so its descriptor may be closed. Returns SQLite's code. */
 static int sync_log_that_is_left(const char *log_path)
 {
     int file = log_path ? open(log_path, O_RDONLY | O_CLOEXEC) : -1;
@@ -197,7 +198,9 @@ static int sync_log_that_is_left(const char *log_path)
         return SQLITE_OK; /* closing has moved it into the database, which is synced */
     int result = fdatasync(file);
     close(file);
-    return result == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+    if (result != 0)
+        return SQLITE_IOERR_FSYNC;
+    return weir__folder_sync(log_path) == 0 ? SQLITE_OK : SQLITE_IOERR_DIR_FSYNC;
 }
 
 /* Returns SQLite's code of the sync. */
