@@ -199,6 +199,8 @@ TEST_CASE(the_engine_refuses_null)
     REFUSED(weir_task_set_part(NULL, &time, 1));
     REFUSED(weir_task_set_text(NULL, &word, "a"));
     REFUSED(weir_task_advance(NULL, "frames", 1));
+    REFUSED(weir_task_set_held(NULL, WEIR_HOLDER_WORKER, 1));
+    REFUSED(weir_pipeline_set_held(NULL, 1));
     weir_task_set_number(NULL, 1);
     weir_task_complete(NULL, WEIR_OK, NULL);
 

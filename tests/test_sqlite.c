@@ -49,7 +49,7 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
         "min_time, max_time, busy_time, wait_in_time, wait_thread_time, wait_turn_time, wait_out_time, "
         "cpu_time, histogram, pending_time, num_work, ended_time, num_looks, num_file_waits, "
         "num_network_waits, num_process_waits, num_lock_waits, num_sleep_waits, num_other_waits, "
-        "epoch_tail_time, epoch_gap_time, roll");
+        "epoch_tail_time, epoch_gap_time, max_held_bytes, roll");
     assert_columns(
         path, "flow_stats",
         "id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, elapsed, "
@@ -57,7 +57,7 @@ TEST_CASE(columns_stand_in_the_order_of_the_design)
         "failed_time, min_time, max_time, busy_time, wait_in_time, wait_thread_time, wait_turn_time, "
         "wait_out_time, cpu_time, histogram, pending_time, num_work, ended_time, num_looks, num_file_waits, "
         "num_network_waits, num_process_waits, num_lock_waits, num_sleep_waits, num_other_waits, "
-        "epoch_tail_time, epoch_gap_time, roll");
+        "epoch_tail_time, epoch_gap_time, max_held_bytes, roll");
     assert_columns(
         path, "queue_stats",
         "id, timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time, p99_put_time, "

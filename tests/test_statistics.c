@@ -692,6 +692,83 @@ TEST_CASE(a_task_shows_its_time_and_cpu_time_before_it_ends)
     free_recorded(pipeline, &recorder);
 }
 
+/* ---- what stages hold ------------------------------------------------------------------------------------------- */
+
+typedef struct holding {
+    test_gate first, later; /* items 0 and 1; others */
+} holding;
+
+/* Holds 1,000 bytes for item 0, 2,000 for item 1, and 10 for others, while it waits; all workers together hold 50. */
+static int hold_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    holding *own = (holding *)(uintptr_t)weir_task_config(task);
+    uint64_t value = item_value(in);
+    (void)worker;
+    REQUIRE(weir_task_set_held(task, WEIR_HOLDER_WORKER, value < 2 ? 1000 * (value + 1) : 10) == WEIR_OK);
+    REQUIRE(weir_task_set_held(task, WEIR_HOLDER_STAGE, 50) == WEIR_OK);
+    REQUIRE(weir_task_set_held(task, WEIR_HOLDER_WORKER, (UINT64_C(1) << 46) + 1) == WEIR_EINVAL);
+    REQUIRE(weir_task_set_held(task, (weir_holder)2, 1) == WEIR_EINVAL);
+    gate_pass(value < 2 ? &own->first : &own->later);
+    REQUIRE(weir_task_set_held(task, WEIR_HOLDER_WORKER, 0) == WEIR_OK);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void assert_laps_hold(weir_pipeline *pipeline, test_recorder *recorder, int64_t bytes)
+{
+    weir_subject_lap laps[LAPS];
+    stage_laps(recorder, watch_laps(pipeline, recorder), "0:1:hold[2]", laps);
+    for (int i = 0; i < LAPS; i++)
+        assert_int_equal(laps[i].metrics.task.max_held_bytes, bytes);
+}
+
+TEST_CASE(a_lap_has_the_most_bytes_that_a_stage_held_at_once)
+{
+    static const weir_op op = { .name = "hold", .run = hold_run };
+    holding own = { GATE, GATE };
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, &own, 0, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    gate_await_waiting(&own.first, 2);
+    assert_laps_hold(pipeline, &recorder, 1000 + 2000 + 50); /* the levels last */
+    gate_open(&own.first);
+    gate_await_waiting(&own.later, 1);
+    while (account_of(pipeline, "hold").passed_on < 2) /* both workers hold nothing now */
+        sched_yield();
+    assert_laps_hold(pipeline, &recorder, 10 + 50);
+    assert_int_equal(weir_pipeline_set_held(pipeline, 7000), WEIR_OK);
+    assert_int_equal(weir_pipeline_set_held(pipeline, UINT64_MAX), WEIR_EINVAL);
+    gate_open(&own.later);
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:hold[2]").metrics.task.max_held_bytes, 3050);
+    assert_int_equal(recorder_stage_total(&recorder, "0:2:sink").metrics.task.max_held_bytes, 7000);
+    assert_true(recorder_stage_total(&recorder, "0:0:src").metrics.task.max_held_bytes < 0); /* not known */
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+TEST_CASE(an_incomplete_batch_is_held)
+{
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 10, .size_bytes = 100 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 4 },
+                      sizeof(weir_aggregate_config), NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:aggregate").metrics.task.max_held_bytes, 400);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 /* ---- work inside items ------------------------------------------------------------------------------------------ */
 
 typedef struct advancing {

@@ -79,8 +79,10 @@ static uint64_t take_work_locked(weir_node *node)
 
 static void save_node(weir_node *node, weir_task_metrics *saved)
 {
-    int64_t *time_ns = node->core.time_ns;
+    int64_t *time_ns = node->core.time_ns, held_bytes = weir__held_take(&node->held);
     *saved = node->core.lap;
+    if (held_bytes < 0 || held_bytes > saved->max_held_bytes)
+        saved->max_held_bytes = held_bytes;
     saved->num_work += take_work_locked(node);
     saved->busy_ns += time_ns[SLOT_RUNNING] + time_ns[SLOT_PENDING];
     saved->pending_ns += time_ns[SLOT_PENDING];

@@ -50,9 +50,11 @@ static int run_aggregate(void *state, weir_item *in, weir_item *out, weir_task *
     worker->size_bytes =
         in->size_bytes > SIZE_MAX - worker->size_bytes ? SIZE_MAX : worker->size_bytes + in->size_bytes;
     weir_item_keep(&worker->batch->items[worker->batch->num_items++], in);
+    weir_task_set_held(task, WEIR_HOLDER_WORKER, worker->size_bytes);
     if (worker->batch->num_items < config->num_items)
         return WEIR_KEPT;
     pass_batch(worker, out);
+    weir_task_set_held(task, WEIR_HOLDER_WORKER, 0);
     return WEIR_OK;
 }
 
@@ -62,6 +64,7 @@ static int flush_aggregate(void *state, weir_item *out, weir_task *task)
     const weir_aggregate_config *config = weir_task_config(task);
     if (!worker->batch)
         return WEIR_SKIP;
+    weir_task_set_held(task, WEIR_HOLDER_WORKER, 0);
     if (!config->drop_last) {
         pass_batch(worker, out);
         return WEIR_OK;

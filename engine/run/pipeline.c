@@ -443,6 +443,15 @@ int weir_pipeline_account_sized(weir_pipeline *pipeline, const char *stage, weir
     return stage && !node ? WEIR_ENOTFOUND : WEIR_OK;
 }
 
+int weir_pipeline_set_held(weir_pipeline *pipeline, uint64_t bytes)
+{
+    if (!pipeline || bytes > WEIR__MOST_HELD_BYTES)
+        return WEIR_EINVAL;
+    weir__held *held = &pipeline->nodes[pipeline->core.num_nodes - 1]->held;
+    weir__held_set(held, &held->shared, (int64_t)bytes);
+    return WEIR_OK;
+}
+
 int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
 {
     if (!pipeline || !name)

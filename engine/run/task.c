@@ -99,6 +99,15 @@ int weir_task_advance(weir_task *task, const char *unit, uint64_t amount)
     return WEIR_OK;
 }
 
+int weir_task_set_held(weir_task *task, weir_holder holder, uint64_t bytes)
+{
+    if (!task || (unsigned)holder > WEIR_HOLDER_STAGE || bytes > WEIR__MOST_HELD_BYTES)
+        return WEIR_EINVAL;
+    weir__held *held = &task->node->held;
+    weir__held_set(held, holder == WEIR_HOLDER_WORKER ? &task->held_bytes : &held->shared, (int64_t)bytes);
+    return WEIR_OK;
+}
+
 const char *weir_task_stage(const weir_task *task)
 {
     return task ? task->node->name : "";

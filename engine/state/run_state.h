@@ -38,6 +38,7 @@
 #include "engine/base/fork_check.h"
 #include "engine/core/core.h"
 #include "engine/state/cpu_window.h"
+#include "engine/state/held_bytes.h"
 #include "engine/state/step_clock.h"
 
 /* Cannot fail, and need not be undone. */
@@ -80,7 +81,8 @@ struct weir_task {
     atomic_bool is_overdue;    /* as core.overdue */
 
     /* any thread, while the task runs or is pending */
-    _Atomic uint64_t num_work; /* see weir_task_advance(): since the start */
+    _Atomic uint64_t num_work;  /* see weir_task_advance(): since the start */
+    _Atomic int64_t held_bytes; /* by the worker; see weir_task_set_held() */
 
     /* owned by the thread that runs the step, from RUNNING to the end of the step */
     weir_pool_thread *thread; /* this thread */
@@ -154,6 +156,7 @@ struct weir_node {
     uint64_t watched_tasks; /* core.total_tasks at the last check */
 
     _Atomic(const char *) work_unit;      /* of its slots' num_work; NULL = not known yet */
+    weir__held held;                      /* any thread */
     _Atomic int64_t outside_cpu_ns;       /* of the tasks, in other processes; since the last lap */
     _Atomic int64_t total_outside_cpu_ns; /* the same since the start */
     _Atomic int64_t outside_delay_ns;     /* what these have waited for a CPU; since the last lap */

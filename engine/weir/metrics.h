@@ -139,7 +139,9 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
     X(epoch_tail_ns, "epoch_tail_time", SUM, "s", \
       "part of wait_in_time: no item of the epoch is left, and other slots still have its last ones") \
     X(epoch_gap_ns, "epoch_gap_time", SUM, "s", \
-      "part of wait_in_time: an epoch has ended, and no item of the next one is there")
+      "part of wait_in_time: an epoch has ended, and no item of the next one is there") \
+    X(max_held_bytes, "max_held_bytes", MAX, "bytes", \
+      "largest number of bytes that the stage held for itself (frames, kept items, caches), as it reports them")
 
 /* One queue. Latencies are those of the sink's queue; of the others they are not known. An item that is made of several,
    a batch for example, is as old as the oldest that came since the result before. */

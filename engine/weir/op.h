@@ -202,6 +202,21 @@ WEIR_API int weir_task_set_text(weir_task *task, const weir_part_info *part, con
  */
 WEIR_API int weir_task_advance(weir_task *task, const char *unit, uint64_t amount);
 
+/* Who holds the bytes of weir_task_set_held(). */
+typedef enum weir_holder {
+    WEIR_HOLDER_WORKER, /* the worker of the task */
+    WEIR_HOLDER_STAGE,  /* all workers of the stage together: a cache or a pool that they share */
+} weir_holder;
+
+/*
+ * Reports how many bytes the operation holds for itself from now on: buffers, kept items, pools, caches, results in the making.
+ * Inputs, and results that are in queues, are not among them. The level stays until the next call for this holder. Laps have the
+ * largest sum of all holders of a stage as max_held_bytes. It is not known for stages that never call this. bytes is at most 2^46.
+ * The call is cheap: two reads if nothing has changed, else a few atomic operations. Call it while run() or flush() runs, or while
+ * the task is pending; any thread. WEIR_OK; or WEIR_EINVAL: NULL, another holder, or a number that is too large.
+ */
+WEIR_API int weir_task_set_held(weir_task *task, weir_holder holder, uint64_t bytes);
+
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
 

@@ -563,6 +563,10 @@ typedef struct weir_snapshot {
 WEIR_API int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **snapshot);
 WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
 
+/* Reports how many bytes of results the consumer keeps from now on, for example to return them again. Laps have the largest number
+   as max_held_bytes of the sink; see weir_task_set_held(). Any thread. WEIR_OK or WEIR_EINVAL: NULL, or above 2^46. */
+WEIR_API int weir_pipeline_set_held(weir_pipeline *pipeline, uint64_t bytes);
+
 /* Reports an event to the observers, unless weir_pipeline_free() has begun. Strings are copied; category and detail may be NULL.
    Any thread. WEIR_OK or WEIR_ENOMEM. */
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
