@@ -8,12 +8,24 @@
 
 #include "stages/cache/step_times.h"
 
+/* recorder: NULL = none. */
+static weir_pipeline *build_recorded(weir_builder *builder, test_recorder *recorder)
+{
+    weir_pipeline_options options = { 0 };
+    if (recorder) {
+        recorder_init(recorder);
+        options.observers = &recorder->observer;
+        options.num_observers = 1;
+    }
+    weir_builder_sink(builder, NULL);
+    return build(builder, &options);
+}
+
 static weir_pipeline *build_cache(const test_numbers *numbers, const weir_cache_config *config)
 {
     weir_builder *builder = builder_with(numbers);
     weir_pipe_cache(builder, config, NULL);
-    weir_builder_sink(builder, NULL);
-    return build(builder, NULL);
+    return build_recorded(builder, NULL);
 }
 
 static weir_item take(weir_pipeline *pipeline)
@@ -105,6 +117,21 @@ TEST_CASE(bytes_bound_what_is_kept)
     end(pipeline, &ledger);
 }
 
+TEST_CASE(what_is_kept_is_in_the_statistics)
+{
+    test_recorder recorder;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 100, .size_bytes = 1000 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe_cache(builder, &(weir_cache_config){ .num_items = 50, .max_bytes = 2500, .num_replays = 5 }, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, &recorder);
+    assert_int_equal(drain_all(pipeline), 105);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:cache").metrics.task.max_held_bytes, 3000);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
 TEST_CASE(replayed_items_outlive_their_pipeline)
 {
     test_ledger ledger = LEDGER;
@@ -188,6 +215,23 @@ TEST_CASE(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders)
     assert_int_equal(weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER), WEIR_EOF);
     weir_headspace_free(headspace);
     end(pipeline, &ledger);
+}
+
+TEST_CASE(what_a_loop_keeps_is_in_the_statistics_of_the_sink)
+{
+    test_recorder recorder;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 1000, .size_bytes = 500 };
+    weir_pipeline *pipeline = build_recorded(builder_with(&numbers), &recorder);
+    weir_headspace *headspace = headspace_new();
+    for (uint64_t i = 0; i < 1 + WARMUP; i++)
+        step(headspace, pipeline);
+    weir_pipeline_stop(pipeline);
+    weir_headspace_free(headspace);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:sink").metrics.task.max_held_bytes, 2 * 500);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
 }
 
 TEST_CASE(a_stop_ends_the_replay)

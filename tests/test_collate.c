@@ -85,7 +85,9 @@ static int run_clips(void *worker, weir_item *in, weir_item *out, weir_task *tas
     if (source->next == source->count)
         return WEIR_EOF;
     static const char *const labels[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
-    *out = (weir_item){ .data = make_frames(source, source->next),
+    weir_frames *frames = make_frames(source, source->next);
+    *out = (weir_item){ .data = frames,
+                        .size_bytes = frames->num_frames * frames->frame_bytes,
                         .release = weir_frames_release,
                         .label = labels[source->next % 8] };
     source->next++;
@@ -96,13 +98,19 @@ static const weir_op clips_op = { .name = "clips", .makes = WEIR_TYPE_FRAMES, .r
 
 /* ---- a pipeline ---------------------------------------------------------------------------------------------- */
 
-static weir_pipeline *start(clip_source *source, const weir_collate_config *config)
+static weir_pipeline *start_observed(clip_source *source, const weir_collate_config *config,
+                                     const weir_pipeline_options *options)
 {
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &clips_op, source, 0, NULL);
     weir_pipe_collate(builder, config, NULL);
     weir_builder_sink(builder, NULL);
-    return build(builder, NULL);
+    return build(builder, options);
+}
+
+static weir_pipeline *start(clip_source *source, const weir_collate_config *config)
+{
+    return start_observed(source, config, NULL);
 }
 
 /* NULL at the end. */
@@ -689,6 +697,23 @@ TEST_CASE(memory_is_the_users_and_used_again)
     assert_int_equal(atomic_load(&memory.num_closed), 0);
     weir_collated_free(last);
     assert_int_equal(atomic_load(&memory.num_closed), 1);
+}
+
+TEST_CASE(the_clips_of_a_batch_and_the_batch_in_the_making_are_held)
+{
+    enum { CLIP = 2 * 16 * 16 * 3, BATCH = 4 * CLIP * (int)sizeof(float), BUFFERS = 8192 };
+    clip_source source = { .count = 4, .frames = { 2 }, .width = { 16 }, .height = { 16 }, .channels = 3 };
+    test_recorder recorder;
+    recorder_init(&recorder);
+    weir_pipeline *pipeline =
+        start_observed(&source, &(weir_collate_config){ .num_items = 4, .dtype = WEIR_DTYPE_FLOAT32 },
+                       &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
+    weir_collated_free(next_batch(pipeline));
+    assert_null(next_batch(pipeline));
+    weir_pipeline_free(pipeline);
+    assert_in_range(recorder_stage_total(&recorder, "0:1:collate").metrics.task.max_held_bytes, 4 * CLIP + BATCH,
+                    4 * CLIP + BATCH + BUFFERS);
+    recorder_free(&recorder);
 }
 
 TEST_CASE(a_stop_in_the_middle_releases_all)

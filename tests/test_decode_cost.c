@@ -167,6 +167,35 @@ TEST_CASE(sound_and_pictures_tell_their_cost)
     assert_work(1, "frames");
 }
 
+static int64_t held_bytes(const char *database, const char *path, const weir_op *op, const void *config)
+{
+    decode_recorded(database, path, op, config);
+    return query_int(database, "SELECT max(max_held_bytes) FROM task_stats");
+}
+
+/* At least the result, and a decoded frame; less than three times what two reference frames more take, with the file. */
+TEST_CASE(each_decode_stage_reports_what_it_holds)
+{
+    const char *picture = clips_make("a.jpg", "-f lavfi -i testsrc2=s=320x240 -frames:v 1 -q:v 3");
+    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .chunk_frames = 10 };
+    const weir_image_config image = { WEIR_WITH_PICTURE(.width = 32, .height = 32) };
+    const weir_audio_config sound = { .sample_rate = 8000 };
+    const weir_isolated_config isolated = {
+        .op = &weir_video_decode, .config = &video, .config_size = sizeof video, .no_sandbox = true
+    };
+    int64_t result = 10 * 32 * 32 * 3, frame = 160 * 120 * 3 / 2;
+    assert_in_range(held_bytes(in_folder("video.db"), some_clip(), &weir_video_decode, &video), result + frame,
+                    result + 12 * frame);
+    result = 32 * 32 * 3;
+    frame = 320 * 240 * 3 / 2;
+    assert_in_range(held_bytes(in_folder("image.db"), picture, &weir_image_decode, &image), result + frame,
+                    result + 12 * frame);
+    assert_in_range(held_bytes(in_folder("audio.db"), some_clip(), &weir_audio_decode, &sound), 4 * 8000,
+                    8 * 4 * 8000);
+    decode_recorded(in_folder("isolated.db"), some_clip(), &weir_isolated, &isolated);
+    assert_int_equal(query_int(in_folder("isolated.db"), "SELECT count(max_held_bytes) FROM task_stats"), 0);
+}
+
 TEST_CASE(what_a_child_process_decodes_has_its_cost)
 {
     const char *path = in_folder("isolated.db");

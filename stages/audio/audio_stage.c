@@ -12,6 +12,7 @@ typedef struct audio_worker {
     weir_ffmpeg_log log;
     const weir_audio_config *config;
     weir_task *task; /* the running one */
+    bool is_part;    /* of a video stage, which reports what it holds */
 } audio_worker;
 
 static int audio_config_init(void *config, weir_error *error)
@@ -35,8 +36,11 @@ static void count_samples(void *self)
 {
     const audio_worker *worker = self;
     const AVFrame *frame = worker->sound.decoder.frame;
+    if (worker->is_part)
+        return;
     if (frame->nb_samples > 0)
         weir_task_advance(worker->task, "samples", (uint64_t)frame->nb_samples);
+    weir_task_set_held(worker->task, WEIR_HOLDER_WORKER, weir__sound_bytes(&worker->sound));
 }
 
 static int audio_worker_init(void *self, const void *config, weir_task *task)
@@ -59,6 +63,7 @@ int weir__audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *tas
 {
     audio_worker *worker = self;
     worker->task = task;
+    worker->is_part = true;
     worker->sound.decoder.cost = (weir_decode_cost){ 0 };
     worker->sound.decoder.input.bytes = bytes;
     int rc = weir__sound_decode(&worker->sound, worker->config, bytes->name ? bytes->name : "(memory)", audio, error);
@@ -82,6 +87,7 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
         rc = weir__sound_decode(&worker->sound, worker->config, path, &audio, &error);
     weir__ffmpeg_log_end();
     weir__cost_tell(task, &worker->sound.decoder.cost);
+    weir_task_set_held(task, WEIR_HOLDER_WORKER, weir__sound_bytes(&worker->sound));
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 

@@ -32,6 +32,13 @@ void weir__sound_free(weir_sound *sound)
     weir__decoder_free(&sound->decoder);
 }
 
+uint64_t weir__sound_bytes(const weir_sound *sound)
+{
+    const weir_audio *audio = sound->resampler.audio;
+    uint64_t sample_bytes = audio ? sound->resampler.max_samples * audio->channels * sizeof *audio->data : 0;
+    return sample_bytes + weir__frame_memory_bytes(&sound->decoder.memory);
+}
+
 static int begin_samples(weir_sound *sound, const weir_audio_config *config, const AVFrame *frame, weir_error *error)
 {
     const weir_decoder *decoder = &sound->decoder;

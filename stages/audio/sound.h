@@ -29,6 +29,9 @@ int weir__sound_decode(weir_sound *sound, const weir_audio_config *config, const
    filled, after which weir__resampler_abort() is called. */
 int weir__sound_add(weir_sound *sound, const weir_audio_config *config, const AVFrame *frame, weir_error *error);
 
+/* What it has allocated: decoded frames, and the samples so far. */
+uint64_t weir__sound_bytes(const weir_sound *sound);
+
 void weir__sound_free(weir_sound *sound);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct collate_clip {
 typedef struct collate_worker {
     collate_clip *clips;
     size_t num_clips, max_clips;
+    uint64_t clips_bytes;                         /* of the clips' items */
     uint32_t num_frames, width, height, channels; /* the largest of the clips */
     weir_pixel pixel;                             /* of each */
     uint32_t axis_clips;                          /* weir_frames.num_clips of each */
@@ -312,7 +313,17 @@ static void drop_clips(collate_worker *worker)
     for (size_t i = 0; i < worker->num_clips; i++)
         weir_item_release(&worker->clips[i].item);
     worker->num_clips = 0;
+    worker->clips_bytes = 0;
     worker->num_frames = worker->width = worker->height = worker->channels = worker->axis_clips = 0;
+}
+
+/* result_bytes: of a batch that is not passed on yet. Free blocks of the allocator are for all slots. */
+static void report_held(const collate_worker *worker, uint64_t result_bytes, weir_task *task)
+{
+    const weir_collate_config *config = weir_task_config(task);
+    uint64_t bytes = worker->max_clips * sizeof *worker->clips + worker->resized_bytes + worker->row_bytes;
+    weir_task_set_held(task, WEIR_HOLDER_WORKER, bytes + worker->clips_bytes + result_bytes);
+    weir_task_set_held(task, WEIR_HOLDER_STAGE, weir__allocator_free_bytes(config->allocator));
 }
 
 /* How much of the batch is padding; also reported as bytes of the task. */
@@ -366,6 +377,7 @@ static int pass_collated(collate_worker *worker, weir_item *out, weir_task *task
                                                    job.config->std, c < 3 ? c : -1);
     job.batch = reserve_rows(worker, &job) == WEIR_OK ? batch_new(&job) : NULL;
     weir_error error = { 0 };
+    report_held(worker, job.batch ? job.batch->data_bytes : 0, task);
     int rc = job.batch ? gather_columns(job.batch, worker, &error) : WEIR_ENOMEM;
     for (size_t i = 0; rc == WEIR_OK && i < worker->num_clips; i++) {
         rc = describe_clip(job.batch, i, &job);
@@ -500,6 +512,7 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     if (rc != WEIR_OK)
         return rc;
     weir_item_keep(&clip.item, in);
+    worker->clips_bytes += clip.item.size_bytes;
     worker->clips[worker->num_clips++] = clip;
     worker->num_frames = larger(worker->num_frames, num_frames);
     worker->width = larger(worker->width, width);
@@ -507,19 +520,21 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     worker->channels = channels;
     worker->pixel = frames->pixel;
     worker->axis_clips = frames->num_clips;
-    if (out->data)
-        return WEIR_OK;
-    return config->num_items && worker->num_clips == config->num_items ? pass_collated(worker, out, task) : WEIR_KEPT;
+    rc = out->data ? WEIR_OK : WEIR_KEPT;
+    if (!out->data && config->num_items && worker->num_clips == config->num_items)
+        rc = pass_collated(worker, out, task);
+    report_held(worker, 0, task);
+    return rc;
 }
 
 static int collate_flush(void *self, weir_item *out, weir_task *task)
 {
     collate_worker *worker = self;
     const weir_collate_config *config = weir_task_config(task);
-    if (worker->num_clips > 0 && !config->drop_last)
-        return pass_collated(worker, out, task);
+    int rc = worker->num_clips > 0 && !config->drop_last ? pass_collated(worker, out, task) : WEIR_SKIP;
     drop_clips(worker);
-    return WEIR_SKIP;
+    report_held(worker, 0, task);
+    return rc;
 }
 
 static void collate_worker_free(void *self)

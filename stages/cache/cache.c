@@ -59,9 +59,8 @@ static bool is_time(const cache_worker *worker, const weir_cache_config *cache)
     return !weir__kept_items_has_room(&worker->kept) && worker->num_passed >= cache->replay_after;
 }
 
-static int run_cache(void *self, weir_item *in, weir_item *out, weir_task *task)
+static int run_once(cache_worker *worker, weir_item *in, weir_item *out, weir_task *task)
 {
-    cache_worker *worker = self;
     if (!worker->is_done && is_time(worker, weir_task_config(task)) && replay_item(worker, out, task))
         return WEIR_MORE;
     if (!worker->is_done && weir__kept_items_has_room(&worker->kept) && !weir__kept_items_add(&worker->kept, in))
@@ -72,10 +71,21 @@ static int run_cache(void *self, weir_item *in, weir_item *out, weir_task *task)
     return WEIR_OK;
 }
 
+static int run_cache(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    cache_worker *worker = self;
+    int rc = run_once(worker, in, out, task);
+    weir_task_set_held(task, WEIR_HOLDER_WORKER, worker->kept.num_bytes);
+    return rc;
+}
+
 /* The input has ended. */
 static int flush_cache(void *self, weir_item *out, weir_task *task)
 {
-    return replay_item(self, out, task) ? WEIR_MORE : WEIR_SKIP;
+    cache_worker *worker = self;
+    int rc = replay_item(worker, out, task) ? WEIR_MORE : WEIR_SKIP;
+    weir_task_set_held(task, WEIR_HOLDER_WORKER, worker->kept.num_bytes);
+    return rc;
 }
 
 static void free_cache(void *self)

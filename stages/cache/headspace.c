@@ -140,9 +140,10 @@ int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir
         weir_item_release(item);
         return WEIR_ENOMEM;
     }
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
         count_step(headspace, pipeline);
-    else if (status == WEIR_EPOCH)
+        weir_pipeline_set_held(pipeline, headspace->kept.num_bytes);
+    } else if (status == WEIR_EPOCH)
         headspace->epoch_ns = weir_clock_ns();
     else if (status != WEIR_ETIMEDOUT) /* the wait goes on */
         headspace->returned_ns = 0;

@@ -18,7 +18,8 @@
 typedef struct image_worker {
     weir_video_config one; /* the image stage's options as those of a video; its pointers are the image config's */
     weir_picture_reader reader;
-    weir_task *task; /* the running one */
+    weir_task *task;    /* the running one */
+    weir_bytes *loaded; /* its file; NULL = the input is in memory */
 } image_worker;
 
 #define IMAGE_FIELDS(FIELD, type) \
@@ -85,9 +86,18 @@ static bool is_image_stopped(void *self)
     return weir_task_should_stop(worker->task);
 }
 
+/* result_bytes: of a result that is not passed on yet. */
+static void report_held(const image_worker *worker, uint64_t result_bytes)
+{
+    uint64_t bytes = weir__picture_reader_bytes(&worker->reader) + weir_bytes_memory(worker->loaded);
+    weir_task_set_held(worker->task, WEIR_HOLDER_WORKER, bytes + result_bytes);
+}
+
 static void count_picture(void *self)
 {
-    weir_task_advance(((image_worker *)self)->task, "frames", 1);
+    const image_worker *worker = self;
+    weir_task_advance(worker->task, "frames", 1);
+    report_held(worker, 0);
 }
 
 static int interrupt_image(void *self)
@@ -153,18 +163,20 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
 {
     const weir_image_config *image = weir_task_config(worker->task);
     weir_input *input = &worker->reader.decoder.input;
-    weir_bytes *loaded = NULL;
     int rc = WEIR_OK;
     if (!input->bytes) {
         AVIOInterruptCB asker = { .callback = interrupt_image, .opaque = worker };
-        rc = weir__input_load(input, path, image->max_file_bytes, asker, &loaded, error);
-        input->bytes = loaded;
+        rc = weir__input_load(input, path, image->max_file_bytes, asker, &worker->loaded, error);
+        input->bytes = worker->loaded;
     }
     if (rc == WEIR_OK)
         rc = read_picture(worker, path, frames, error);
     weir__cost_tell(worker->task, rc == WEIR_OK ? &(*frames)->cost : &worker->reader.decoder.cost);
+    report_held(worker, rc == WEIR_OK ? (*frames)->memory_bytes : 0);
     weir__picture_reader_close(&worker->reader);
-    weir_bytes_free(loaded);
+    weir_bytes_free(worker->loaded);
+    worker->loaded = NULL;
+    report_held(worker, 0);
     return rc;
 }
 

@@ -17,6 +17,7 @@ struct weir_allocator {
     weir_allocator_config config; /* immutable after init */
     atomic_size_t owners;
     _Atomic(weir_block *) free[MAX_FREE];
+    atomic_size_t free_bytes; /* at least those of these: added before, and subtracted after */
 };
 
 static void *allocate_aligned(void *self, size_t num_bytes)
@@ -140,11 +141,14 @@ static weir_block *block_new(weir_allocator *allocator, size_t num_bytes)
 /* In a free place; if there is none, it is freed. */
 static void keep_block(weir_allocator *allocator, weir_block *block)
 {
-    for (int i = 0; i < MAX_FREE && block; i++) {
+    size_t num_bytes = block->num_bytes; /* another thread may free it as soon as it has a place */
+    atomic_fetch_add_explicit(&allocator->free_bytes, num_bytes, memory_order_relaxed);
+    for (int i = 0; i < MAX_FREE; i++) {
         weir_block *none = NULL;
         if (atomic_compare_exchange_strong(&allocator->free[i], &none, block))
-            block = NULL;
+            return;
     }
+    atomic_fetch_sub_explicit(&allocator->free_bytes, num_bytes, memory_order_relaxed);
     block_free(block);
 }
 
@@ -162,13 +166,20 @@ static weir_block *choose_block(weir_allocator *allocator, weir_block *block, si
     return NULL;
 }
 
+size_t weir__allocator_free_bytes(const weir_allocator *allocator)
+{
+    return allocator ? atomic_load_explicit(&allocator->free_bytes, memory_order_relaxed) : 0;
+}
+
 weir_block *weir__block_get(weir_allocator *allocator, size_t num_bytes)
 {
     weir_block *block = NULL;
     for (int i = 0; i < MAX_FREE && !block; i++) {
         block = atomic_exchange(&allocator->free[i], NULL);
-        if (block)
-            block = choose_block(allocator, block, num_bytes);
+        if (!block)
+            continue;
+        atomic_fetch_sub_explicit(&allocator->free_bytes, block->num_bytes, memory_order_relaxed);
+        block = choose_block(allocator, block, num_bytes);
     }
     if (!block)
         block = block_new(allocator, num_bytes);

@@ -23,6 +23,9 @@ weir_allocator *weir__allocator_default(void);
    filled: the CPU, on which `who` runs, cannot touch its memory. */
 int weir__allocator_use(weir_allocator *allocator, const char *who, weir_error *error);
 
+/* The bytes of its blocks that are free, to be reused; of NULL, 0. */
+size_t weir__allocator_free_bytes(const weir_allocator *allocator);
+
 /* NULL = out of memory. The contents are undefined. */
 weir_block *weir__block_get(weir_allocator *allocator, size_t num_bytes);
 

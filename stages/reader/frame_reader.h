@@ -107,7 +107,7 @@ int weir__frame_reader_order(const weir_frame_reader *reader, size_t num_frames,
    stay. Only if weir__frame_reader_can_select(). */
 void weir__frame_reader_rest(weir_frame_reader *reader);
 
-/* What the open file takes: cache, index, timeline, and FFmpeg's tables of packets. */
+/* What the open file takes: decoded frames, cache, index, timeline, and FFmpeg's tables of packets. */
 size_t weir__frame_reader_bytes(const weir_frame_reader *reader);
 
 void weir__frame_reader_close(weir_frame_reader *reader);

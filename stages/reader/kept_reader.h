@@ -32,7 +32,7 @@ bool weir__video_reader_look(weir_video_reader *reader, struct stat *file);
    cannot answer further requests for selected frames, and nothing was done. */
 bool weir__video_reader_rest(weir_video_reader *reader);
 
-/* The memory of a reader that is not in use. */
+/* What the reader has allocated; after weir__video_reader_rest(), what it keeps. */
 uint64_t weir__video_reader_bytes(const weir_video_reader *reader);
 
 #endif

@@ -118,6 +118,12 @@ int weir__picture_reader_size(const weir_picture_reader *reader, int *width, int
                              width, height, error);
 }
 
+uint64_t weir__picture_reader_bytes(const weir_picture_reader *reader)
+{
+    uint64_t open_bytes = reader->decoder.format ? weir__frame_reader_bytes(&reader->frames) : 0;
+    return open_bytes + reader->chunk_bytes + (reader->clips ? reader->clips->memory_bytes : 0);
+}
+
 void weir__picture_reader_rest(weir_picture_reader *reader)
 {
     end_request(reader);
@@ -235,6 +241,7 @@ static int add_picture(weir_picture_reader *reader, weir_frames_builder *builder
         return rc;
 
     weir__frames_commit(builder, reader->facts);
+    reader->chunk_bytes += builder->frame_bytes;
     bool is_corrupt = is_concealed(reader->picture);
     builder->frames->num_corrupt_frames += is_corrupt;
     reader->num_corrupt += is_corrupt;
@@ -419,6 +426,7 @@ static int make_chunk(weir_picture_reader *reader, weir_frames **frames, weir_er
         .into = into,
     };
     int rc = fill_chunk(reader, &builder, error);
+    reader->chunk_bytes = 0;
     int arranged = rc == WEIR_OK ? arrange_frames(reader, &builder, error) : WEIR_OK;
     rc = arranged == WEIR_OK ? rc : arranged;
     if (rc < 0) {

@@ -55,7 +55,8 @@ typedef struct weir_picture_reader {
     uint64_t num_pictures;  /* so far, this one included */
     int width;              /* of the results; 0 = unknown yet */
     int height;
-    uint64_t num_done; /* pictures in the chunks so far */
+    uint64_t num_done;    /* pictures in the chunks so far */
+    uint64_t chunk_bytes; /* of the pictures of the chunk in the making */
 
     weir_frames *clips; /* with clip_items: all of them; NULL = not yet */
     uint32_t num_given; /* clips */
@@ -85,6 +86,10 @@ int weir__picture_reader_chunk(weir_picture_reader *reader, weir_frames **frames
 /* The size of the pictures of the request, as far as the header tells it; 0 × 0 = it does not. WEIR_OK, or WEIR_ELIMIT with
    *error filled. */
 int weir__picture_reader_size(const weir_picture_reader *reader, int *width, int *height, weir_error *error);
+
+/* What it has allocated: of the open file (weir__frame_reader_bytes()), the chunk in the making, and clips that wait. FFmpeg's own
+   state is not known. */
+uint64_t weir__picture_reader_bytes(const weir_picture_reader *reader);
 
 /* Ends the request, and frees all decoded frames; the file stays open. Only if weir__frame_reader_can_select(). */
 void weir__picture_reader_rest(weir_picture_reader *reader);

@@ -712,5 +712,5 @@ bool weir__video_reader_rest(weir_video_reader *reader)
 
 uint64_t weir__video_reader_bytes(const weir_video_reader *reader)
 {
-    return sizeof *reader + reader->source.given.packets_bytes + weir__frame_reader_bytes(&reader->reader.frames);
+    return sizeof *reader + reader->source.given.packets_bytes + weir__picture_reader_bytes(&reader->reader);
 }

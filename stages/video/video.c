@@ -17,6 +17,7 @@
 #include "stages/audio/audio_config.h"
 #include "stages/audio/audio_stage.h"
 #include "stages/decoder/cost_parts.h"
+#include "stages/memory/block_pool.h"
 #include "stages/reader/frame_selection.h"
 #include "stages/reader/kept_reader.h"
 #include "stages/reader/picture_reader.h"
@@ -88,9 +89,30 @@ static bool is_video_stopped(void *self)
     return weir_task_should_stop(worker->task);
 }
 
+/* result_bytes: of a result that is not passed on yet. */
+static void report_held(const video_worker *worker, uint64_t result_bytes)
+{
+    uint64_t bytes = weir__picture_reader_bytes(&worker->reader) + weir_bytes_memory(worker->loaded);
+    bytes += worker->kept ? weir__video_reader_bytes(worker->kept) : 0;
+    weir_task_set_held(worker->task, WEIR_HOLDER_WORKER, bytes + result_bytes);
+}
+
+/* What the slots share: readers that are open and idle, and free blocks. */
+static void report_shared(const video_worker *worker, const weir_video_config *video)
+{
+    weir_video_reader_pool_figures figures = { 0 };
+    if (!video->kept && !video->allocator)
+        return;
+    weir_video_reader_pool_figures_get(video->kept, &figures, sizeof figures);
+    weir_task_set_held(worker->task, WEIR_HOLDER_STAGE,
+                       figures.idle_bytes + weir__allocator_free_bytes(video->allocator));
+}
+
 static void count_video_frame(void *self)
 {
-    weir_task_advance(((video_worker *)self)->task, "frames", 1);
+    const video_worker *worker = self;
+    weir_task_advance(worker->task, "frames", 1);
+    report_held(worker, 0);
 }
 
 static int init_sound(video_worker *worker, const weir_audio_config *audio, weir_task *task)
@@ -152,6 +174,7 @@ static void take_item(video_worker *worker, weir_item *in)
 static int pass_frames(video_worker *worker, const weir_video_config *video, weir_frames *frames, weir_item *out)
 {
     assert(frames);
+    report_held(worker, frames->memory_bytes);
     if (frames->is_last_chunk || video->clip_items) {
         int rc = weir__input_give(&worker->input, frames->is_last_chunk, &frames->entry, &frames->sidecars,
                                   &frames->memory_bytes);
@@ -358,6 +381,8 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
         rc = WEIR_ENOMEM;
     if (rc != WEIR_MORE)
         end_item(worker);
+    report_held(worker, 0);
+    report_shared(worker, video);
     return rc;
 }
 
