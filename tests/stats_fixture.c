@@ -214,7 +214,8 @@ static void observe_stage_lap(weir_observer observer, int64_t end_unix_ns, uint6
                                                .wait_thread_ns = 3 * WEIR_SECOND,
                                                .wait_out_ns = 2 * WEIR_SECOND,
                                                .cpu_ns = 8 * WEIR_SECOND,
-                                               .run_times = times } };
+                                               .run_times = times,
+                                               .max_held_bytes = 5000000 } };
     observer.lap(observer.self, &lap);
 }
 

@@ -93,6 +93,7 @@ TEST_CASE(sums_of_all_laps_are_told)
     assert_line(path, "weir_stage_failures_total" DECODE "} 30");
     assert_line(path, "weir_stage_failed_seconds_total" DECODE "} 0.3");
     assert_line(path, "weir_stage_max_seconds" DECODE "} 0.1");
+    assert_line(path, "weir_stage_max_held_bytes" DECODE "} 5000000");
     assert_line(path, "weir_stage_busy_seconds_total" DECODE "} 20");
     assert_line(path, "weir_stage_wait_out_seconds_total" DECODE "} 4");
     assert_line(path, "weir_stage_cpu_seconds_total" DECODE "} 16");

@@ -91,6 +91,7 @@ TEST_CASE(text_is_the_designs_to_the_letter)
         "10.0%% for room\n"
         "    Average time of failed tasks: 0.0100s\n"
         "    Failed tasks: 0.1%% of the slot time\n"
+        "    Memory held: highest 5.00 MB\n"
         "\n"
         "📈 Queue Statistics:\n" DASHES "\n"
         "  Queue: 0:0:src_queue\n"

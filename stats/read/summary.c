@@ -156,12 +156,23 @@ static void put_failed_time(FILE *out, const weir_total *total)
     fprintf(out, "    Failed tasks: %.1f%% of the slot time\n", 100 * share);
 }
 
+/* Only of stages that report it. */
+static void put_held(FILE *out, const weir_total *total)
+{
+    char highest[WEIR_FORMAT_BYTES];
+    if (total->metrics.task.max_held_bytes <= 0)
+        return;
+    weir__text_format_bytes(highest, (double)total->metrics.task.max_held_bytes);
+    fprintf(out, "    Memory held: highest %s\n", highest);
+}
+
 static void put_task(FILE *out, const weir_total *total)
 {
     print_name(out, "Stage", total);
     put_task_lines(out, total);
     put_slot_shares(out, total);
     put_failed_time(out, total);
+    put_held(out, total);
 }
 
 static void print_level(FILE *out, const weir_total *total)
@@ -205,6 +216,7 @@ static void print_flow(FILE *out, const weir_total *total)
     if (total->metrics.task.num_tasks || strcmp(total->kind, "source") == 0)
         put_task_lines(out, total);
     put_slot_shares(out, total);
+    put_held(out, total);
 }
 
 static void put_block(FILE *out, const char *heading, const weir_total_list *list, bool always,

@@ -58,7 +58,8 @@
       "CPUs in use by the tasks: cpu_time / life") \
     X(s, work_per_s, "work/s", "1/s", 1, m->num_work ? ratio((double)m->num_work, task_life(m, ns)) : NAN, \
       "frames, samples or what else the stage counts, per second, those of running tasks included: num_work / " \
-      "life")
+      "life") \
+    X(s, max_held_bytes, "held", NULL, -1, 0, NULL)
 
 #define QUEUE_MEASURES(X, s) \
     X(s, num_items, "items", NULL, 0, 0, NULL) \
