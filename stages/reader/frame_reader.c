@@ -236,6 +236,8 @@ size_t weir__frame_reader_bytes(const weir_frame_reader *reader)
     const AVFormatContext *format = reader->file.decoder->format;
     size_t num_bytes = weir__file_packets_bytes(&reader->file) + weir__timeline_bytes(&reader->timeline) +
                        (size_t)weir__frame_memory_bytes(&reader->file.decoder->memory);
+    if (reader->counter.pool)
+        num_bytes += (size_t)weir__group_pool_bytes(reader->counter.pool);
     for (unsigned i = 0; i < format->nb_streams; i++)
         num_bytes += (size_t)avformat_index_get_entries_count(format->streams[i]) * sizeof(AVIndexEntry);
     return num_bytes;

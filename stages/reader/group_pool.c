@@ -755,6 +755,14 @@ const weir_group_picture *weir__group_pool_picture(const weir_group_pool *pool)
     return pool && pool->current ? &pool->current->picture : NULL;
 }
 
+uint64_t weir__group_pool_bytes(weir_group_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    uint64_t bytes = pool->waiting_bytes;
+    pthread_mutex_unlock(&pool->lock);
+    return bytes;
+}
+
 uint64_t weir__group_pool_peak_bytes(weir_group_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);

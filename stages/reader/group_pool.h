@@ -51,8 +51,9 @@ int weir__group_pool_next(weir_group_pool *pool, weir_error *error);
 /* The picture of the last frame, valid until the next one is asked for. NULL pool: NULL. */
 const weir_group_picture *weir__group_pool_picture(const weir_group_pool *pool);
 
-/* The most bytes of pictures that have waited, and their limit: a quarter of max_decoder_bytes, which few pictures may exceed
-   (group_pool.c). */
+/* The bytes of the pictures that wait; the most that have waited; and their limit: a quarter of max_decoder_bytes, which few
+   pictures may exceed (group_pool.c). */
+uint64_t weir__group_pool_bytes(weir_group_pool *pool);
 uint64_t weir__group_pool_peak_bytes(weir_group_pool *pool);
 uint64_t weir__group_pool_max_bytes(const weir_group_pool *pool);
 
