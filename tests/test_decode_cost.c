@@ -173,27 +173,52 @@ static int64_t held_bytes(const char *database, const char *path, const weir_op 
     return query_int(database, "SELECT max(max_held_bytes) FROM task_stats");
 }
 
-/* At least the result, and a decoded frame; less than three times what two reference frames more take, with the file. */
+/* At least the result and a decoded frame; less than with a dozen frames, which is more than references and the file take. */
 TEST_CASE(each_decode_stage_reports_what_it_holds)
 {
+    enum { RESULT = 640 * 480 * 3, CHUNK = 10 * 32 * 32 * 3, FRAME = 160 * 120 * 3 / 2, PICTURE = 320 * 240 * 3 / 2 };
     const char *picture = clips_make("a.jpg", "-f lavfi -i testsrc2=s=320x240 -frames:v 1 -q:v 3");
-    const weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .chunk_frames = 10 };
-    const weir_image_config image = { WEIR_WITH_PICTURE(.width = 32, .height = 32) };
+    const weir_video_config chunks = { WEIR_WITH_PICTURE(.width = 32, .height = 32), .chunk_frames = 10 };
+    const weir_video_config one = { WEIR_WITH_PICTURE(.width = 640, .height = 480), .sampling = { .count = 1 } };
+    const weir_image_config image = { WEIR_WITH_PICTURE(.width = 640, .height = 480) };
     const weir_audio_config sound = { .sample_rate = 8000 };
     const weir_isolated_config isolated = {
-        .op = &weir_video_decode, .config = &video, .config_size = sizeof video, .no_sandbox = true
+        .op = &weir_video_decode, .config = &chunks, .config_size = sizeof chunks, .no_sandbox = true
     };
-    int64_t result = 10 * 32 * 32 * 3, frame = 160 * 120 * 3 / 2;
-    assert_in_range(held_bytes(in_folder("video.db"), some_clip(), &weir_video_decode, &video), result + frame,
-                    result + 12 * frame);
-    result = 32 * 32 * 3;
-    frame = 320 * 240 * 3 / 2;
-    assert_in_range(held_bytes(in_folder("image.db"), picture, &weir_image_decode, &image), result + frame,
-                    result + 12 * frame);
+    assert_in_range(held_bytes(in_folder("chunks.db"), some_clip(), &weir_video_decode, &chunks), CHUNK + FRAME,
+                    CHUNK + 12 * FRAME);
+    assert_in_range(held_bytes(in_folder("one.db"), some_clip(), &weir_video_decode, &one), RESULT + FRAME,
+                    RESULT + 12 * FRAME);
+    assert_in_range(held_bytes(in_folder("image.db"), picture, &weir_image_decode, &image), RESULT + PICTURE,
+                    RESULT + 12 * PICTURE);
     assert_in_range(held_bytes(in_folder("audio.db"), some_clip(), &weir_audio_decode, &sound), 4 * 8000,
                     8 * 4 * 8000);
     decode_recorded(in_folder("isolated.db"), some_clip(), &weir_isolated, &isolated);
     assert_int_equal(query_int(in_folder("isolated.db"), "SELECT count(max_held_bytes) FROM task_stats"), 0);
+}
+
+/* A result that is over a limit of frames is never passed on. */
+TEST_CASE(a_result_in_the_making_is_held)
+{
+    enum { FRAMES = 20, PICTURE = 160 * 120 * 3 };
+    const weir_video_config video = { .max_frames = FRAMES };
+    const char *path = some_clip(), *database = in_folder("over.db");
+    weir_sqlite_writer *writer = open_writer(database, NULL);
+    weir_observer observer = weir_sqlite_observer(writer);
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_source_list(builder, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe_video(builder, &video, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline_options options = { .observers = &observer, .num_observers = 1 };
+    assert_int_equal(weir_builder_build(builder, &options, &pipeline, NULL), WEIR_OK);
+    assert_int_not_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    close_writer(writer);
+    assert_int_equal(query_int(database, "SELECT sum(num_failures) FROM task_stats"), 1);
+    assert_in_range(query_int(database, "SELECT max(max_held_bytes) FROM task_stats"), (FRAMES - 2) * PICTURE,
+                    (FRAMES + 12) * PICTURE);
 }
 
 TEST_CASE(what_a_child_process_decodes_has_its_cost)
