@@ -34,6 +34,9 @@ typedef struct scene_work {
     bool in_child, in_own_threads; /* computes in a child process; in two threads of its own */
     uint32_t burst;                /* source, consumer: works only after each `burst` items (0 = 1) */
     double restart_ms;             /* source: waits so long before the first item of each epoch */
+    double fail_share;             /* of the tasks of a stage that fail */
+    double fail_length;            /* the length of these, relative to that of the others */
+    double growth;                 /* from the change of the scene on, its length grows by this share each second */
 } scene_work;
 
 typedef struct scene_stage {
@@ -41,7 +44,7 @@ typedef struct scene_stage {
     uint32_t slots, threads, queue_items;
     bool in_order;
     scene_work work;
-    scene_work later; /* from the middle of the run on, if it has any work */
+    scene_work later; /* from the change of the scene on, if it has any work */
 } scene_stage;
 
 typedef enum scene_shape {
@@ -68,6 +71,8 @@ typedef struct scene {
     scene_stage stages[3];
     uint32_t backlog_items; /* items that the source makes at once, before its work begins; the first queue holds
                                them */
+    double change_s; /* the change of the scene: so many seconds after the start (0 = in the middle of the run) */
+    bool alternates; /* each change_s after the change, `later` ends, or begins again */
 } scene;
 
 extern const scene scenes[];

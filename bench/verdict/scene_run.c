@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <weir/log.h>
+
 #include "bench/harness/spin.h"
 #include "common/random.h"
 #include "tools/cli/memory.h"
@@ -180,10 +182,35 @@ static bool has_work(const scene_work *work)
     return work->cpu_ms > 0 || work->wait_ms > 0 || work->uses > 0;
 }
 
+/* Seconds since the change of the scene; negative = before it. */
+static double late_s(const scene_run *run)
+{
+    double middle_s = 0.5e-9 * (double)(run->end_ns - run->start_ns);
+    return 1e-9 * (double)(weir_clock_ns() - run->start_ns) - (run->of->change_s > 0 ? run->of->change_s : middle_s);
+}
+
 static const scene_work *work_now(const stand_in *s)
 {
-    bool is_late = s->later && has_work(s->later) && weir_clock_ns() > (s->run->start_ns + s->run->end_ns) / 2;
+    const scene *of = s->run->of;
+    if (!s->later || !has_work(s->later))
+        return s->work;
+    double since_s = late_s(s->run);
+    bool is_late = since_s > 0 && !(of->alternates && fmod(since_s, 2 * of->change_s) > of->change_s);
     return is_late ? s->later : s->work;
+}
+
+static bool does_fail(const stand_in *s, uint64_t number)
+{
+    return s->work->fail_share > 0 && random_share((uint64_t)(s - stand_ins) + 30, number) < s->work->fail_share;
+}
+
+/* The length of a task, relative to the mean of those that succeed at the start. */
+static double relative_length(const stand_in *s, const scene_work *w, uint64_t number)
+{
+    double length = w->exponential ? -log1p(-random_share((uint64_t)(s - stand_ins) + 10, number)) : 1;
+    if (w->growth > 0)
+        length *= 1 + w->growth * fmax(0, late_s(s->run));
+    return does_fail(s, number) ? length * s->work->fail_length : length;
 }
 
 /* The wait that is left to the caller. */
@@ -191,7 +218,7 @@ static double do_work(stand_in *s, uint64_t number, weir_task *task)
 {
     const scene_work *w = work_now(s);
     uint64_t seed = (uint64_t)(s - stand_ins);
-    double factor = w->exponential ? -log1p(-random_share(seed + 10, number)) : 1;
+    double factor = relative_length(s, w, number);
     bool is_of_tail = w->every && number % w->every == w->every - 1;
     if (w->burst > 1 && number % w->burst != 0)
         return 0;
@@ -241,10 +268,13 @@ static int run_stage(void *worker, weir_item *in, weir_item *out, weir_task *tas
     stand_in *s = *(stand_in *const *)weir_task_config(task);
     (void)worker;
     (void)in;
-    double ms = do_work(s, atomic_fetch_add(&s->num_tasks, 1), task);
+    uint64_t number = atomic_fetch_add(&s->num_tasks, 1);
+    double ms = do_work(s, number, task);
     if (s->work->pending && pend(task, ms))
         return WEIR_PENDING;
     wait_ms(ms);
+    if (does_fail(s, number))
+        return WEIR_EDATA;
     out->data = &stand_ins[0];
     out->size_bytes = s->item_bytes;
     return WEIR_OK;
@@ -350,6 +380,21 @@ static void describe(weir_builder *builder, scene_run *run, const scene_change *
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = of->sink_items, .queue_bytes = of->sink_bytes });
 }
 
+static void ignore_line(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    (void)level;
+    (void)line;
+}
+
+/* Tasks that are meant to fail say nothing. */
+static void start_log(const scene *of)
+{
+    for (size_t i = 0; i < sizeof of->stages / sizeof of->stages[0]; i++)
+        if (of->stages[i].work.fail_share > 0)
+            weir_log_set_function(ignore_line, NULL);
+}
+
 static void start_load(scene_run *run)
 {
     for (uint32_t i = 0; i < run->of->load; i++)
@@ -375,6 +420,7 @@ scene_run *scene_start(const scene *of, const scene_change *change, int64_t run_
     weir_error error = { 0 };
     run->of = of;
     run->spins_per_ms = 1000 * bench_spins_per_us();
+    start_log(of);
     start_load(run);
     setpriority(PRIO_PROCESS, 0, of->nice);
     start_resources(run);

@@ -1,0 +1,227 @@
+#include "bench/verdict/scene_trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+#include <weir/sqlite.h>
+#include <weir/verdict.h>
+
+#include "bench/harness/background_load.h"
+
+const char *const answer_words[NUM_ANSWERS] = { "right", "unsure", "WRONG", "SURELY WRONG", "loaded" };
+
+/* "kind:decode" of a kind and "0:1:decode[10]_queue", as in scene.truth. */
+static void name_limit(weir_verdict_kind kind, const char *name, char *text, size_t size)
+{
+    const char *colon = strrchr(name, ':');
+    const char *own = colon ? colon + 1 : name;
+    const char *bracket = strchr(own, '['), *rest = bracket ? strchr(bracket, ']') : NULL;
+    int length = bracket ? (int)(bracket - own) : (int)strlen(own);
+    bool has_name = kind != WEIR_VERDICT_CPUS && *own;
+    snprintf(text, size, "%s%s%.*s%s", weir_verdict_word(kind), has_name ? ":" : "", has_name ? length : 0, own,
+             has_name && rest ? rest + 1 : "");
+}
+
+static bool is_true(const scene *of, weir_verdict_kind kind, const char *name)
+{
+    char text[128], list[256], *rest = list;
+    name_limit(kind, name, text, sizeof text);
+    snprintf(list, sizeof list, "%s", of->truth);
+    for (const char *word; (word = strtok_r(rest, " ", &rest));)
+        if (strcmp(word, text) == 0)
+            return true;
+    return false;
+}
+
+/* What was measured, or predicted, of twice the slots of the stage that limits. NULL = nothing. */
+static const weir_verdict_advice *find_doubling(const weir_verdict *v)
+{
+    for (size_t i = 0; i < v->num_advice; i++)
+        if (v->advice[i].slots > 0 && strcmp(v->advice[i].stage, v->name) == 0)
+            return &v->advice[i];
+    return NULL;
+}
+
+/* What all stages that limit brought together; NULL = it was not measured. */
+static const weir_verdict_advice *find_together(const weir_verdict *v)
+{
+    for (size_t i = 0; i < v->num_advice; i++)
+        if (v->advice[i].is_measured && !*v->advice[i].stage && strstr(v->advice[i].change, " slot"))
+            return &v->advice[i];
+    return NULL;
+}
+
+static answer judge(const scene *of, const weir_verdict *v, bool is_live)
+{
+    const weir_verdict_advice *doubling = find_doubling(v);
+    bool is_sure = v->confidence >= WEIR_VERDICT_CLEAR,
+         is_unsure = v->kind == WEIR_VERDICT_UNKNOWN || v->confidence < WEIR_VERDICT_LIKELY;
+    bool is_right = is_true(of, v->kind, v->name);
+    if (is_right && is_live && of->most > 0 && doubling)
+        is_right = doubling->high >= of->least && doubling->low <= of->most;
+    const weir_verdict_advice *together = find_together(v);
+    if (is_right && is_live && of->together_most > 0)
+        is_right = together && together->high >= of->together_least && together->low <= of->together_most &&
+                   (of->together_least > 1) == (*v->together != '\0');
+    if (is_right)
+        return ANSWER_RIGHT;
+    if (is_unsure || (v->other_kind != WEIR_VERDICT_UNKNOWN && is_true(of, v->other_kind, v->other_name)))
+        return ANSWER_UNSURE;
+    return is_sure ? ANSWER_SURELY_WRONG : ANSWER_WRONG;
+}
+
+static void describe(const weir_verdict *v, scene_result *result)
+{
+    char text[128], other[128] = "", gain[80] = "";
+    const weir_verdict_advice *doubling = find_doubling(v);
+    name_limit(v->kind, v->name, text, sizeof text);
+    if (v->other_kind != WEIR_VERDICT_UNKNOWN)
+        name_limit(v->other_kind, v->other_name, other, sizeof other);
+    if (doubling)
+        snprintf(gain, sizeof gain, "; twice the slots: %.2f (%.2f to %.2f)", doubling->gain, doubling->low,
+                 doubling->high);
+    if (*v->together)
+        snprintf(gain, sizeof gain, "; %.50s together", v->together);
+    snprintf(result->verdict, sizeof result->verdict, "%s %.0f %%%s%s%s", text, 100 * v->confidence,
+             *other ? " or " : "", other, gain);
+}
+
+static void note_gains(const weir_verdict *v, scene_result *result)
+{
+    const weir_verdict_advice *doubling = find_doubling(v), *together = find_together(v);
+    const char *colon = strrchr(v->name, ':'), *own = colon ? colon + 1 : v->name;
+    snprintf(result->stage, sizeof result->stage, "%.*s", (int)strcspn(own, "["), own);
+    if (doubling && doubling->is_measured)
+        result->doubling = (said_gain){ doubling->gain, doubling->low, doubling->high };
+    if (together)
+        result->together = (said_gain){ together->gain, together->low, together->high };
+    result->items_per_s = isnan(v->items_per_s) ? 0 : v->items_per_s;
+    result->names_several = *v->together != '\0';
+}
+
+static void take_verdict(const scene_trial *job, const weir_verdict *v, scene_result *result)
+{
+    result->is_known = true;
+    result->answer = judge(job->of, v, job->is_live);
+    describe(v, result);
+    note_gains(v, result);
+    if (job->verbose)
+        weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
+}
+
+/* Items per second that last: without what the source has in store. */
+static double rate_of(const scene *of, const scene_change *change, double seconds)
+{
+    scene lasting = *of;
+    lasting.backlog_items = 0;
+    scene_run *run = scene_start(&lasting, change, (int64_t)(1e9 * seconds), NULL, 0);
+    if (!run)
+        return NAN;
+    usleep((useconds_t)(0.25e6 * seconds));
+    uint64_t before = scene_num_taken(run);
+    int64_t start_ns = weir_clock_ns();
+    usleep((useconds_t)(0.7e6 * seconds));
+    double rate = (double)(scene_num_taken(run) - before) / (1e-9 * (double)(weir_clock_ns() - start_ns));
+    scene_end(run);
+    return rate;
+}
+
+/* Runs the scene with each predicted setting. */
+static void check_predictions(const scene_trial *job, const weir_verdict *v, scene_result *result)
+{
+    double seconds = job->run_s;
+    for (size_t i = 0; i < v->num_advice && result->num_predictions < MOST_PREDICTIONS; i++) {
+        const weir_verdict_advice *a = &v->advice[i];
+        scene_change change = { .slots = a->slots, .threads = a->threads };
+        const char *colon = strrchr(a->stage, ':');
+        if ((!a->slots && !a->threads) || isnan(a->low) || isnan(a->high))
+            continue;
+        snprintf(change.stage, sizeof change.stage, "%.*s", (int)strcspn(colon ? colon + 1 : a->stage, "["),
+                 colon ? colon + 1 : a->stage);
+        double before = rate_of(job->of, NULL, seconds), after = rate_of(job->of, &change, seconds);
+        double gain = after / before, noise = 0.05; /* of the two runs, on a machine that others use */
+        bool is_contained = gain >= a->low * (1 - noise) && gain <= a->high * (1 + noise);
+        replay *of = &result->replays[result->num_predictions++];
+        *of = (replay){ .gain = a->gain, .low = a->low, .high = a->high, .measured = gain, .assumes = *a->assumes };
+        snprintf(of->change, sizeof of->change, "%.79s", a->change);
+        result->num_contained += is_contained;
+        result->num_near += is_contained || fabs(log(gain / a->gain)) < log(1.15);
+        if (!is_contained)
+            snprintf(result->prediction, sizeof result->prediction, "%.60s: %.2f to %.2f, got %.2f", a->change,
+                     a->low, a->high, gain);
+    }
+}
+
+static int explain_recording(const scene_trial *job, scene_result *result)
+{
+    char path[] = "/tmp/weir-verdict-XXXXXX.db";
+    weir_sqlite_writer *writer = NULL;
+    weir_recording *recording = NULL;
+    weir_verdict *v = NULL;
+    weir_error error = { 0 };
+    int file = mkstemps(path, 3);
+    if (file < 0)
+        return -1;
+    close(file);
+    unlink(path);
+    int status = weir_sqlite_open(path, NULL, &writer, &error);
+    weir_observer observer = weir_sqlite_observer(writer);
+    scene_run *run = status == WEIR_OK ? scene_start(job->of, NULL, (int64_t)(1e9 * job->run_s), &observer, 1) : NULL;
+    if (run)
+        scene_end(run);
+    weir_sqlite_close(writer, NULL);
+    if (run && weir_recording_open(path, &recording, &error) == WEIR_OK &&
+        weir_verdict_explain(recording, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &v, &error) == WEIR_OK) {
+        take_verdict(job, v, result);
+        check_predictions(job, v, result);
+    } else
+        snprintf(result->verdict, sizeof result->verdict, "no verdict: %.300s", error.message);
+    weir_verdict_free(v);
+    weir_recording_close(recording);
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char name[sizeof path + 4];
+        snprintf(name, sizeof name, "%s%s", path, ends[i]);
+        unlink(name);
+    }
+    return 0;
+}
+
+static int explain_run(const scene_trial *job, scene_result *result)
+{
+    weir_verdict *v = NULL;
+    weir_error error = { 0 };
+    scene_run *run =
+        scene_start(job->of, NULL, job->live_s > 0 ? (int64_t)(1e9 * job->live_s) : 60 * WEIR_SECOND, NULL, 0);
+    if (!run)
+        return -1;
+    usleep((useconds_t)(1e6 * (0.3 + job->start_up_s)));
+    if (weir_explain_live(scene_pipeline(run), &(weir_live_options){ .no_speedups = true }, &v, &error) == WEIR_OK)
+        take_verdict(job, v, result);
+    else
+        snprintf(result->verdict, sizeof result->verdict, "no verdict: %.300s", error.message);
+    weir_verdict_free(v);
+    weir_pipeline_stop(scene_pipeline(run));
+    scene_end(run);
+    return 0;
+}
+
+int scene_trial_run(const void *trial, void *result)
+{
+    const scene_trial *job = trial;
+    scene_result *of = result;
+    bench_background_load before = bench_background_load_now();
+    int status = job->is_live ? explain_run(job, of) : explain_recording(job, of);
+    of->others_cpus = bench_others_cpus(&before);
+    bool computes = strncmp(of->verdict, "cpus", 4) == 0 || strncmp(of->verdict, "slots", 5) == 0 ||
+                    strncmp(of->verdict, "threads", 7) == 0;
+    for (size_t i = 0; i < sizeof job->of->stages / sizeof job->of->stages[0]; i++)
+        computes |= job->of->stages[i].work.cpu_ms > 0;
+    if (of->is_known && of->answer >= ANSWER_WRONG && computes && !job->of->load && of->others_cpus > 0.5)
+        of->answer = ANSWER_LOADED;
+    return status;
+}
