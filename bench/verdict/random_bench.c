@@ -1,7 +1,11 @@
 /*
- * The answer and the gain are judged apart. The answer is right if it names a limit of the truth. The gain is right if
- * the interval that the verdict has measured and the range of the truth overlap. Where all lengths are constant and no other
+ * The answer and the gain are judged apart. The answer is right if it names a limit of the truth; it is decided if its
+ * confidence is at least WEIR_VERDICT_LIKELY. The gain is right if the interval that the verdict has measured and the range
+ * of the truth overlap. Where all lengths are constant and no other
  * program computes, that range is computed. Else it is measured in a run of its own, after the verdict.
+ *
+ * If programs that do not belong to the bench use the CPUs meanwhile, the truth is found again with them. A pipeline whose
+ * answers are then others is not judged, whatever the verdict says.
  */
 #include "bench/verdict/random_bench.h"
 
@@ -10,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/log.h>
 #include <weir/pipeline.h>
 
 #include "bench/harness/measure.h"
@@ -21,7 +26,12 @@
 typedef struct random_job {
     const random_scene *of;
     const random_settings *settings;
+    uint32_t cpus;
+    double delay_ms;
 } random_job;
+
+/* CPUs that other programs may use without being noticed: so much a machine that does nothing else uses at times. */
+#define LITTLE_LOAD 0.25
 
 /* A gain that was said, beside the true one. */
 typedef struct gain_check {
@@ -49,7 +59,7 @@ static double task_s(const random_scene *of)
 }
 
 /* A measured gain decides something only if its interval is not wider than what twice the slots can bring. */
-static bool find_truth(const random_scene *of, uint32_t stages, const gain_range *computed, gain_check *check)
+static bool find_gain(const random_scene *of, uint32_t stages, const gain_range *computed, gain_check *check)
 {
     measured_gain found;
     check->truth = *computed;
@@ -69,7 +79,7 @@ static void check_gain(const random_scene *of, uint32_t stages, const gain_range
     check->said = *said;
     if (said->high <= 0 || computed->most <= 0 || of->truth.queues_limit)
         return;
-    check->is_asked = find_truth(of, stages, computed, check);
+    check->is_asked = find_gain(of, stages, computed, check);
     check->is_contained = check->is_asked && said->high >= check->truth.least && said->low <= check->truth.most;
 }
 
@@ -86,10 +96,34 @@ static void check_gains(const random_scene *of, random_result *result)
     check_gain(of, together, &of->truth.together, &result->trial.together, &result->together);
 }
 
+/* As many programs as the system's load average says, which has those of the scene, too. False = the answers change. */
+static bool find_truth_again(const random_job *job, double others_cpus, random_scene *again)
+{
+    double load[1];
+    *again = *job->of;
+    if (!(others_cpus > LITTLE_LOAD) || getloadavg(load, 1) != 1)
+        return true;
+    again->scene.load += (uint32_t)ceil(load[0]);
+    scene_truth_find(&again->scene, job->cpus, job->delay_ms, &again->truth);
+    bool is_same = strcmp(again->truth.answers, job->of->truth.answers) == 0;
+    again->scene.load = job->of->scene.load;
+    return is_same;
+}
+
+static void ignore_line(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    (void)level;
+    (void)line;
+}
+
+/* Tasks fail, and are stopped, on purpose: the log says nothing of it. */
 static int run_random(const void *argument, void *result)
 {
     const random_job *job = argument;
     random_result *of = result;
+    random_scene again;
+    weir_log_set_function(ignore_line, NULL);
     scene_trial trial = { .of = &job->of->scene,
                           .run_s = job->settings->run_s,
                           .is_live = !job->settings->is_offline,
@@ -98,10 +132,12 @@ static int run_random(const void *argument, void *result)
                           .start_up_s = task_s(job->of) + 2 / job->of->truth.items_per_s };
     if (scene_trial_run(&trial, &of->trial) != 0)
         return -1;
-    if (!of->trial.is_known)
+    if (!find_truth_again(job, of->trial.others_cpus, &again))
+        of->trial.answer = ANSWER_LOADED;
+    else if (!of->trial.is_known)
         of->trial.answer = ANSWER_UNSURE;
     else if (trial.is_live && of->trial.answer == ANSWER_RIGHT)
-        check_gains(job->of, of);
+        check_gains(&again, of);
     return 0;
 }
 
@@ -144,7 +180,8 @@ static void put_gain(const char *what, const gain_check *check)
 
 static void put_result(const random_result *result)
 {
-    printf("    %s: %s", answer_words[result->trial.answer], result->trial.verdict);
+    bool is_guess = result->trial.answer == ANSWER_RIGHT && !result->trial.is_decided;
+    printf("    %s%s: %s", answer_words[result->trial.answer], is_guess ? ", but unsure" : "", result->trial.verdict);
     if (result->trial.items_per_s > 0)
         printf("; %.3g items/s", result->trial.items_per_s);
     put_gain("said", &result->doubling);
@@ -162,6 +199,7 @@ static const char *const ties[NUM_TIES] = { "alone", "joint", "changing" };
 
 typedef struct random_score {
     int answers[NUM_KINDS][NUM_TIES][2][NUM_ANSWERS]; /* [..][quiet, loaded][..] */
+    int num_guessed;                                  /* of the unsure ones, those whose first word is right */
     int num_asked, num_contained, num_measured, num_measured_contained;
     int num_joint, num_joint_named; /* stages that are the limit together, and the verdict says so */
 } random_score;
@@ -191,7 +229,11 @@ static void add_result(random_score *score, const random_scene *of, const random
 {
     const scene_truth *truth = &of->truth;
     uint32_t tie = truth->changes ? CHANGING : truth->is_joint ? JOINT : ALONE;
-    score->answers[kind_of(truth)][tie][of->scene.load > 0][result->trial.answer]++;
+    answer said = result->trial.answer;
+    score->num_guessed += said == ANSWER_RIGHT && !result->trial.is_decided;
+    if (said == ANSWER_RIGHT && !result->trial.is_decided)
+        said = ANSWER_UNSURE;
+    score->answers[kind_of(truth)][tie][of->scene.load > 0][said]++;
     add_gain(score, &result->doubling);
     add_gain(score, &result->together);
     if (is_live && truth->together.most > 0 && !truth->changes && of->scene.load == 0 &&
@@ -230,6 +272,8 @@ static void put_score(const random_score *score)
                     all[l] += score->answers[i][j][k][l];
             }
     put_answers("all", all);
+    if (score->num_guessed)
+        printf("of those unsure, %d name a right limit first\n", score->num_guessed);
     if (score->num_asked)
         printf("gains: %d of %d intervals contain the truth (of %d whose truth was measured: %d)\n",
                score->num_contained, score->num_asked, score->num_measured, score->num_measured_contained);
@@ -280,16 +324,15 @@ static void report_result(bench_report *report, const random_settings *settings,
     report_gain(report, "gain_together", &result->together);
 }
 
-static int run_one(random_scene *of, const random_settings *settings, bench_report *report, random_score *score)
+static int run_one(const random_job *job, bench_report *report, random_score *score)
 {
-    random_job job = { of, settings };
     random_result result = { .trial = { .is_known = false } };
     bench_usage usage;
-    if (bench_measure(run_random, &job, &result, sizeof result, &usage) != 0)
+    if (bench_measure(run_random, job, &result, sizeof result, &usage) != 0)
         return -1;
     put_result(&result);
-    report_result(report, settings, &result);
-    add_result(score, of, &result, !settings->is_offline);
+    report_result(report, job->settings, &result);
+    add_result(score, job->of, &result, !job->settings->is_offline);
     return 0;
 }
 
@@ -310,7 +353,7 @@ int random_bench_run(const random_settings *settings, bench_report *report)
         put_scene(of);
         report_scene(report, settings, of);
         if (!settings->lists)
-            status = run_one(of, settings, report, score) != 0 ? -1 : status;
+            status = run_one(&(random_job){ of, settings, cpus, delay_ms }, report, score) != 0 ? -1 : status;
     }
     printf("%u draws were no pipeline that can be judged, and were drawn again\n", num_redrawn);
     put_score(score);

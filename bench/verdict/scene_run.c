@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <weir/log.h>
-
 #include "bench/harness/spin.h"
 #include "common/random.h"
 #include "tools/cli/memory.h"
@@ -380,21 +378,6 @@ static void describe(weir_builder *builder, scene_run *run, const scene_change *
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = of->sink_items, .queue_bytes = of->sink_bytes });
 }
 
-static void ignore_line(void *self, weir_log_level level, const char *line)
-{
-    (void)self;
-    (void)level;
-    (void)line;
-}
-
-/* Tasks that are meant to fail say nothing. */
-static void start_log(const scene *of)
-{
-    for (size_t i = 0; i < sizeof of->stages / sizeof of->stages[0]; i++)
-        if (of->stages[i].work.fail_share > 0)
-            weir_log_set_function(ignore_line, NULL);
-}
-
 static void start_load(scene_run *run)
 {
     for (uint32_t i = 0; i < run->of->load; i++)
@@ -420,7 +403,6 @@ scene_run *scene_start(const scene *of, const scene_change *change, int64_t run_
     weir_error error = { 0 };
     run->of = of;
     run->spins_per_ms = 1000 * bench_spins_per_us();
-    start_log(of);
     start_load(run);
     setpriority(PRIO_PROCESS, 0, of->nice);
     start_resources(run);

@@ -99,6 +99,7 @@ static void note_gains(const weir_verdict *v, scene_result *result)
         result->doubling = (said_gain){ doubling->gain, doubling->low, doubling->high };
     if (together)
         result->together = (said_gain){ together->gain, together->low, together->high };
+    result->is_decided = v->kind != WEIR_VERDICT_UNKNOWN && v->confidence >= WEIR_VERDICT_LIKELY;
     result->items_per_s = isnan(v->items_per_s) ? 0 : v->items_per_s;
     result->names_several = *v->together != '\0';
 }
@@ -217,11 +218,15 @@ int scene_trial_run(const void *trial, void *result)
     bench_background_load before = bench_background_load_now();
     int status = job->is_live ? explain_run(job, of) : explain_recording(job, of);
     of->others_cpus = bench_others_cpus(&before);
-    bool computes = strncmp(of->verdict, "cpus", 4) == 0 || strncmp(of->verdict, "slots", 5) == 0 ||
-                    strncmp(of->verdict, "threads", 7) == 0;
-    for (size_t i = 0; i < sizeof job->of->stages / sizeof job->of->stages[0]; i++)
-        computes |= job->of->stages[i].work.cpu_ms > 0;
-    if (of->is_known && of->answer >= ANSWER_WRONG && computes && !job->of->load && of->others_cpus > 0.5)
-        of->answer = ANSWER_LOADED;
     return status;
+}
+
+void scene_trial_excuse_load(const scene *of, scene_result *result)
+{
+    bool computes = strncmp(result->verdict, "cpus", 4) == 0 || strncmp(result->verdict, "slots", 5) == 0 ||
+                    strncmp(result->verdict, "threads", 7) == 0;
+    for (size_t i = 0; i < sizeof of->stages / sizeof of->stages[0]; i++)
+        computes |= of->stages[i].work.cpu_ms > 0;
+    if (result->is_known && result->answer >= ANSWER_WRONG && computes && !of->load && result->others_cpus > 0.5)
+        result->answer = ANSWER_LOADED;
 }

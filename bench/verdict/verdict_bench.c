@@ -106,6 +106,7 @@ static int run_one(const scene *of, const verdict_settings *settings, bool is_li
         fprintf(stderr, "weir-bench: %s: %s\n", of->name, result.verdict);
         return -1;
     }
+    scene_trial_excuse_load(of, &result);
     sum->answers[result.answer]++;
     sum->num_predictions += result.num_predictions;
     sum->num_contained += result.num_contained;
