@@ -4,8 +4,8 @@
  * of the truth overlap. Where all lengths are constant and no other
  * program computes, that range is computed. Else it is measured in a run of its own, after the verdict.
  *
- * If programs that do not belong to the bench use the CPUs meanwhile, the truth is found again with them. A pipeline whose
- * answers are then others is not judged, whatever the verdict says.
+ * If programs that do not belong to the bench use the CPUs meanwhile, the truth is found again with them. A pipeline of
+ * which more than three answers are then right is not judged, whatever the verdict says.
  */
 #include "bench/verdict/random_bench.h"
 
@@ -44,6 +44,8 @@ typedef struct gain_check {
 typedef struct random_result {
     scene_result trial;
     gain_check doubling, together;
+    char answers[sizeof((scene_truth *)0)->answers]; /* the truth, with the programs that really computed meanwhile */
+    bool is_loaded;                                  /* these changed it */
 } random_result;
 
 /* -- one pipeline, in a process of its own */
@@ -96,18 +98,16 @@ static void check_gains(const random_scene *of, random_result *result)
     check_gain(of, together, &of->truth.together, &result->trial.together, &result->together);
 }
 
-/* As many programs as the system's load average says, which has those of the scene, too. False = the answers change. */
-static bool find_truth_again(const random_job *job, double others_cpus, random_scene *again)
+/* With as many other programs as the system's load average says, which has those of the scene, too. */
+static void find_truth_again(const random_job *job, double others_cpus, random_scene *again)
 {
     double load[1];
     *again = *job->of;
     if (!(others_cpus > LITTLE_LOAD) || getloadavg(load, 1) != 1)
-        return true;
+        return;
     again->scene.load += (uint32_t)ceil(load[0]);
     scene_truth_find(&again->scene, job->cpus, job->delay_ms, &again->truth);
-    bool is_same = strcmp(again->truth.answers, job->of->truth.answers) == 0;
     again->scene.load = job->of->scene.load;
-    return is_same;
 }
 
 static void ignore_line(void *self, weir_log_level level, const char *line)
@@ -132,10 +132,12 @@ static int run_random(const void *argument, void *result)
                           .start_up_s = task_s(job->of) + 2 / job->of->truth.items_per_s };
     if (scene_trial_run(&trial, &of->trial) != 0)
         return -1;
-    if (!find_truth_again(job, of->trial.others_cpus, &again))
+    find_truth_again(job, of->trial.others_cpus, &again);
+    snprintf(of->answers, sizeof of->answers, "%s", again.truth.answers);
+    of->is_loaded = strcmp(of->answers, job->of->truth.answers) != 0;
+    of->trial.answer = of->trial.is_known ? scene_trial_judge(of->answers, &of->trial, true) : ANSWER_UNSURE;
+    if (random_scene_count_answers(of->answers) > RANDOM_MOST_ANSWERS)
         of->trial.answer = ANSWER_LOADED;
-    else if (!of->trial.is_known)
-        of->trial.answer = ANSWER_UNSURE;
     else if (trial.is_live && of->trial.answer == ANSWER_RIGHT)
         check_gains(&again, of);
     return 0;
@@ -186,6 +188,8 @@ static void put_result(const random_result *result)
         printf("; %.3g items/s", result->trial.items_per_s);
     put_gain("said", &result->doubling);
     put_gain("together", &result->together);
+    if (result->is_loaded)
+        printf("; with the programs of others: %s", result->answers);
     printf(" (others: %.1f CPUs)\n", result->trial.others_cpus);
     fflush(stdout);
 }
@@ -233,10 +237,10 @@ static void add_result(random_score *score, const random_scene *of, const random
     score->num_guessed += said == ANSWER_RIGHT && !result->trial.is_decided;
     if (said == ANSWER_RIGHT && !result->trial.is_decided)
         said = ANSWER_UNSURE;
-    score->answers[kind_of(truth)][tie][of->scene.load > 0][said]++;
+    score->answers[kind_of(truth)][tie][of->scene.load > 0 || result->is_loaded][said]++;
     add_gain(score, &result->doubling);
     add_gain(score, &result->together);
-    if (is_live && truth->together.most > 0 && !truth->changes && of->scene.load == 0 &&
+    if (is_live && truth->together.most > 0 && !truth->changes && of->scene.load == 0 && !result->is_loaded &&
         result->trial.answer == ANSWER_RIGHT) {
         score->num_joint++;
         score->num_joint_named += result->trial.names_several;

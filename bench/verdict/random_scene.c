@@ -381,10 +381,7 @@ static void say_scene(random_scene *into)
     say(&to, ", %u thread%s", of->threads, of->threads > 1 ? "s" : "");
 }
 
-/* Where more words than these are right, an answer says little. */
-enum { MOST_ANSWERS = 3 };
-
-static int count_words(const char *text)
+int random_scene_count_answers(const char *text)
 {
     int num = 0;
     for (const char *word = text; *word; word += strspn(word, " ")) {
@@ -401,7 +398,8 @@ void random_scene_draw(uint64_t seed, uint64_t number, uint32_t cpus, random_sce
     for (;; into->num_redrawn++) {
         draw_once(&random, cpus, &into->scene);
         scene_truth_find(&into->scene, cpus, 0, &into->truth);
-        if (can_run(&into->scene) && !into->truth.is_close && count_words(into->truth.answers) <= MOST_ANSWERS)
+        if (can_run(&into->scene) && !into->truth.is_close &&
+            random_scene_count_answers(into->truth.answers) <= RANDOM_MOST_ANSWERS)
             break;
     }
     snprintf(into->name, sizeof into->name, "random %llu", (unsigned long long)number);

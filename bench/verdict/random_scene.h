@@ -41,6 +41,12 @@ typedef struct random_scene {
     uint32_t num_redrawn;     /* before it: draws that could not be judged */
 } random_scene;
 
+/* Where more answers than these are right, one of them says little. */
+enum { RANDOM_MOST_ANSWERS = 3 };
+
+/* Of a truth, as in scene.truth. */
+int random_scene_count_answers(const char *text);
+
 /* Any thread. */
 void random_scene_draw(uint64_t seed, uint64_t number, uint32_t cpus, random_scene *into);
 

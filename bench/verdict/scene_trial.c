@@ -26,13 +26,12 @@ static void name_limit(weir_verdict_kind kind, const char *name, char *text, siz
              has_name && rest ? rest + 1 : "");
 }
 
-static bool is_true(const scene *of, weir_verdict_kind kind, const char *name)
+static bool is_true(const char *truth, const char *limit)
 {
-    char text[128], list[256], *rest = list;
-    name_limit(kind, name, text, sizeof text);
-    snprintf(list, sizeof list, "%s", of->truth);
+    char list[256], *rest = list;
+    snprintf(list, sizeof list, "%s", truth);
     for (const char *word; (word = strtok_r(rest, " ", &rest));)
-        if (strcmp(word, text) == 0)
+        if (strcmp(word, limit) == 0)
             return true;
     return false;
 }
@@ -55,39 +54,41 @@ static const weir_verdict_advice *find_together(const weir_verdict *v)
     return NULL;
 }
 
-static answer judge(const scene *of, const weir_verdict *v, bool is_live)
+answer scene_trial_judge(const char *truth, const scene_result *result, bool are_gains_right)
 {
-    const weir_verdict_advice *doubling = find_doubling(v);
-    bool is_sure = v->confidence >= WEIR_VERDICT_CLEAR,
-         is_unsure = v->kind == WEIR_VERDICT_UNKNOWN || v->confidence < WEIR_VERDICT_LIKELY;
-    bool is_right = is_true(of, v->kind, v->name);
-    if (is_right && is_live && of->most > 0 && doubling)
-        is_right = doubling->high >= of->least && doubling->low <= of->most;
-    const weir_verdict_advice *together = find_together(v);
-    if (is_right && is_live && of->together_most > 0)
-        is_right = together && together->high >= of->together_least && together->low <= of->together_most &&
-                   (of->together_least > 1) == (*v->together != '\0');
-    if (is_right)
+    if (is_true(truth, result->limit) && are_gains_right)
         return ANSWER_RIGHT;
-    if (is_unsure || (v->other_kind != WEIR_VERDICT_UNKNOWN && is_true(of, v->other_kind, v->other_name)))
+    if (!result->is_decided || is_true(truth, result->other))
         return ANSWER_UNSURE;
-    return is_sure ? ANSWER_SURELY_WRONG : ANSWER_WRONG;
+    return result->is_clear ? ANSWER_SURELY_WRONG : ANSWER_WRONG;
+}
+
+static bool are_gains_right(const scene *of, const weir_verdict *v)
+{
+    const weir_verdict_advice *doubling = find_doubling(v), *together = find_together(v);
+    bool are_right = true;
+    if (of->most > 0 && doubling)
+        are_right = doubling->high >= of->least && doubling->low <= of->most;
+    if (of->together_most > 0)
+        are_right = are_right && together && together->high >= of->together_least &&
+                    together->low <= of->together_most && (of->together_least > 1) == (*v->together != '\0');
+    return are_right;
 }
 
 static void describe(const weir_verdict *v, scene_result *result)
 {
-    char text[128], other[128] = "", gain[80] = "";
+    char gain[80] = "";
     const weir_verdict_advice *doubling = find_doubling(v);
-    name_limit(v->kind, v->name, text, sizeof text);
+    name_limit(v->kind, v->name, result->limit, sizeof result->limit);
     if (v->other_kind != WEIR_VERDICT_UNKNOWN)
-        name_limit(v->other_kind, v->other_name, other, sizeof other);
+        name_limit(v->other_kind, v->other_name, result->other, sizeof result->other);
     if (doubling)
         snprintf(gain, sizeof gain, "; twice the slots: %.2f (%.2f to %.2f)", doubling->gain, doubling->low,
                  doubling->high);
     if (*v->together)
         snprintf(gain, sizeof gain, "; %.50s together", v->together);
-    snprintf(result->verdict, sizeof result->verdict, "%s %.0f %%%s%s%s", text, 100 * v->confidence,
-             *other ? " or " : "", other, gain);
+    snprintf(result->verdict, sizeof result->verdict, "%s %.0f %%%s%s%s", result->limit, 100 * v->confidence,
+             *result->other ? " or " : "", result->other, gain);
 }
 
 static void note_gains(const weir_verdict *v, scene_result *result)
@@ -99,6 +100,7 @@ static void note_gains(const weir_verdict *v, scene_result *result)
         result->doubling = (said_gain){ doubling->gain, doubling->low, doubling->high };
     if (together)
         result->together = (said_gain){ together->gain, together->low, together->high };
+    result->is_clear = v->confidence >= WEIR_VERDICT_CLEAR;
     result->is_decided = v->kind != WEIR_VERDICT_UNKNOWN && v->confidence >= WEIR_VERDICT_LIKELY;
     result->items_per_s = isnan(v->items_per_s) ? 0 : v->items_per_s;
     result->names_several = *v->together != '\0';
@@ -107,9 +109,9 @@ static void note_gains(const weir_verdict *v, scene_result *result)
 static void take_verdict(const scene_trial *job, const weir_verdict *v, scene_result *result)
 {
     result->is_known = true;
-    result->answer = judge(job->of, v, job->is_live);
     describe(v, result);
     note_gains(v, result);
+    result->answer = scene_trial_judge(job->of->truth, result, !job->is_live || are_gains_right(job->of, v));
     if (job->verbose)
         weir_verdict_write(v, WEIR_VERDICT_ALL | WEIR_VERDICT_CODE, 0, stderr);
 }

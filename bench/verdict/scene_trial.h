@@ -44,7 +44,8 @@ typedef struct scene_result {
     double others_cpus;
     char stage[64];               /* the stage or source that it names; "" = none */
     said_gain doubling, together; /* live: what was measured of twice the slots */
-    bool is_decided;              /* its confidence is at least WEIR_VERDICT_LIKELY */
+    char limit[128], other[128];  /* "kind:stage", as in scene.truth; other "" = none */
+    bool is_decided, is_clear;    /* its confidence is at least WEIR_VERDICT_LIKELY, WEIR_VERDICT_CLEAR */
     double items_per_s;           /* as the verdict says */
     bool names_several;           /* it says that several stages are the limit together */
 } scene_result;
@@ -60,6 +61,9 @@ typedef struct scene_trial {
 /* For bench_measure(): *trial is a scene_trial, *result a zeroed scene_result. Returns 0, or -1 after an error message on
    stderr if the scene could not be run. */
 int scene_trial_run(const void *trial, void *result);
+
+/* By the right answers, as in scene.truth. A right answer with a wrong gain is a wrong one. */
+answer scene_trial_judge(const char *truth, const scene_result *result, bool are_gains_right);
 
 /* A wrong answer about a scene that computes is not judged if other programs used its CPUs. */
 void scene_trial_excuse_load(const scene *of, scene_result *result);
