@@ -87,11 +87,10 @@ static void check_gain(const random_scene *of, uint32_t stages, const gain_range
 
 static void check_gains(const random_scene *of, random_result *result)
 {
-    uint32_t together = 0;
+    uint32_t together = of->truth.limits & ((1U << SCENE_STAGES) - 1);
     for (uint32_t i = 0; i < SCENE_STAGES; i++) {
         const char *name = of->scene.stages[i].name;
         const gain_range *computed = &of->truth.of_stage[i];
-        together |= computed->most > 0 ? 1U << i : 0;
         if (name && strcmp(name, result->trial.stage) == 0)
             check_gain(of, 1U << i, computed, &result->trial.doubling, &result->doubling);
     }

@@ -188,7 +188,7 @@ static void set_bound(scene *of, uint32_t i, uint32_t cpus, double bound)
 static void draw_joint(uint64_t *random, scene *of, uint32_t cpus)
 {
     double bound, kind = uniform(random);
-    uint32_t limit = find_limit(of, cpus, &bound), num_stages = 0, other;
+    uint32_t limit = find_limit(of, cpus, &bound), num_stages = 1, other;
     while (num_stages < SCENE_STAGES && of->stages[num_stages].name)
         num_stages++;
     if (limit == SCENE_STAGES)

@@ -332,7 +332,7 @@ static void add_gains(const scene *of, const bound_setting *setting, const scene
     uint32_t stages = stages_of(of, truth->limits);
     double differ = truth->is_joint ? EQUALS_DIFFER : RUNS_DIFFER;
     for (uint32_t i = 0; i < SCENE_STAGES; i++)
-        if (stages >> i & 1)
+        if (of->stages[i].name)
             widen(&truth->of_stage[i], find_gain(of, setting, 1U << i, now), differ);
     bool are_slots = truth->limits == (truth->limits & ((1U << SCENE_STAGES) - 1));
     if (are_slots && (stages & (stages - 1)))

@@ -65,8 +65,8 @@ typedef struct scene_truth {
     bool is_uncertain;                 /* lengths are random, or other programs compute: gains are to be measured */
     bool is_close;                     /* a bound is neither equal to the limit nor far from it */
     bool queues_limit;                 /* a queue is too small for bursts; then no gain is asked */
-    gain_range of_stage[SCENE_STAGES]; /* of twice the slots of one stage that limits */
-    gain_range together;               /* of all of them, if stages alone are the limit together */
+    gain_range of_stage[SCENE_STAGES]; /* of twice the slots of one stage */
+    gain_range together;               /* of all stages that limit, if they alone are the limit together */
 } scene_truth;
 
 /* delay_ms: as above. */
