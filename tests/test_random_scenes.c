@@ -4,9 +4,11 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/verdict/random_scene.h"
+#include "tests/bench_run.h"
 #include "tests/test_case.h"
 
 enum { CPUS = 2, NUM_DRAWS = 1000, SEED = 1 };
@@ -311,6 +313,15 @@ TEST_CASE(few_threads_limit_and_the_stage_that_takes_most_is_named)
     assert_near(truth.items_per_s, 2000.0 / 16);
 }
 
+/* Twice the slots have as many more threads, too. */
+TEST_CASE(as_many_threads_as_slots_limit_with_them)
+{
+    scene of = { .threads = 4, .stages = { STAGE("read", 4, .wait_ms = 10) } };
+    scene_truth truth = truth_of(&of);
+    assert_string_equal(truth.answers, "outside:read threads:read");
+    assert_within(truth.of_stage[0], 2, 0.4);
+}
+
 TEST_CASE(slots_that_compute_on_all_cpus_limit_by_the_cpus)
 {
     scene of = { .threads = 16, .stages = { STAGE("read", 8, .cpu_ms = 4) } };
@@ -399,4 +410,32 @@ TEST_CASE(a_burst_that_the_queues_do_not_hold_makes_them_the_limit)
     assert_false(truth_of(&of).queues_limit);
 }
 
-TEST_MAIN(NULL, NULL, NULL, NULL)
+/* -- the program */
+
+TEST_CASE(a_list_has_each_pipeline_and_is_the_same_for_the_same_seed)
+{
+    struct program first, second, third;
+    char *json = bench_run_for_json(&first, "verdict --random 30 --seed 5 --list");
+    bench_run(&second, "verdict --random 30 --seed 5 --list");
+    bench_run(&third, "verdict --random 30 --seed 6 --list");
+    bench_assert_report(json, "verdict");
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.truth') <> '' AND json_extract(row, '$.seed') = 5"),
+                     30);
+    assert_string_equal(first.out, second.out);
+    assert_string_not_equal(first.out, third.out);
+    program_free(&third);
+    program_free(&second);
+    program_free(&first);
+    free(json);
+}
+
+TEST_CASE(a_seed_without_random_pipelines_is_refused)
+{
+    struct program program;
+    bench_run(&program, "verdict --seed 5");
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "--random"));
+    program_free(&program);
+}
+
+TEST_MAIN(NULL, NULL, bench_set_up, bench_tear_down)
