@@ -216,7 +216,7 @@ TEST_CASE(no_bound_of_a_draw_is_close_to_the_limit)
 static scene_truth truth_of(const scene *of)
 {
     scene_truth truth;
-    scene_truth_find(of, CPUS, 0, &truth);
+    scene_truth_find(of, CPUS, NULL, &truth);
     return truth;
 }
 
@@ -342,6 +342,21 @@ TEST_CASE(beside_other_programs_a_bound_is_a_range)
     assert_near(truth.bounds.high[0], 250);
     assert_string_equal(truth.answers, "slots:read cpus");
     assert_true(truth.is_uncertain);
+}
+
+/* The threads of the run have waited for a CPU for a fifth of the time that they were on one, and their waits ended 2 ms
+   late. */
+TEST_CASE(the_delays_of_a_run_narrow_the_range)
+{
+    scene of = { .threads = 8,
+                 .load = 3,
+                 .stages = { STAGE("read", 1, .cpu_ms = 4), STAGE("parse", 2, .wait_ms = 14) } };
+    scene_truth truth;
+    scene_truth_find(&of, CPUS, &(cpu_delay){ .stretch = 1.2, .delay_ms = 2 }, &truth);
+    assert_near(truth.bounds.low[0], 1000 / 4.8);
+    assert_near(truth.bounds.low[1], 125);
+    assert_near(truth.bounds.high[1], 2000.0 / 14);
+    assert_string_equal(truth.answers, "outside:parse");
 }
 
 /* Half of the items fail in parse, in three times the time of the others. */

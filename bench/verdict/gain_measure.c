@@ -1,16 +1,10 @@
 #include "bench/verdict/gain_measure.h"
 
 #include <math.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/types.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <weir/clock.h>
 
-#include "bench/harness/spin.h"
 #include "common/student_t.h"
 
 enum { NUM_PAIRS = 4, ITEMS_OF_SLICE = 20 };
@@ -85,26 +79,4 @@ bool gain_measure(const scene *of, uint32_t doubled, double items_per_s, double 
     compare(ratios, found);
     found->items_per_s = sum / NUM_PAIRS;
     return true;
-}
-
-double wait_delay_measure(uint32_t cpus)
-{
-    enum { MOST_LOAD = 64, NUM_WAITS = 100 };
-    pid_t load[MOST_LOAD];
-    uint32_t num_load = cpus < MOST_LOAD ? cpus : MOST_LOAD;
-    for (uint32_t i = 0; i < num_load; i++)
-        if ((load[i] = fork()) == 0)
-            for (;;)
-                bench_spin(1000000);
-    wait_s(0.05);
-    int64_t start_ns = weir_clock_ns();
-    for (int i = 0; i < NUM_WAITS; i++)
-        wait_s(0.002);
-    double ms = 1e-6 * (double)(weir_clock_ns() - start_ns) / NUM_WAITS - 2;
-    for (uint32_t i = 0; i < num_load; i++)
-        if (load[i] > 0) {
-            kill(load[i], SIGKILL);
-            waitpid(load[i], NULL, 0);
-        }
-    return fmax(0, ms);
 }

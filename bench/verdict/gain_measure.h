@@ -20,7 +20,4 @@ typedef struct measured_gain {
  */
 bool gain_measure(const scene *of, uint32_t doubled, double items_per_s, double task_s, measured_gain *found);
 
-/* How late the waits of this machine end on average while other programs compute on all of its CPUs, in milliseconds. */
-double wait_delay_measure(uint32_t cpus);
-
 #endif

@@ -27,7 +27,6 @@ typedef struct random_job {
     const random_scene *of;
     const random_settings *settings;
     uint32_t cpus;
-    double delay_ms;
 } random_job;
 
 /* CPUs that other programs may use without being noticed: so much a machine that does nothing else uses at times. */
@@ -45,7 +44,7 @@ typedef struct random_result {
     scene_result trial;
     gain_check doubling, together;
     char answers[sizeof((scene_truth *)0)->answers]; /* the truth, with the programs that really computed meanwhile */
-    bool is_loaded;                                  /* these changed it */
+    bool is_loaded;                                  /* there are some */
 } random_result;
 
 /* -- one pipeline, in a process of its own */
@@ -97,15 +96,19 @@ static void check_gains(const random_scene *of, random_result *result)
     check_gain(of, together, &of->truth.together, &result->trial.together, &result->together);
 }
 
-/* With as many other programs as the system's load average says, which has those of the scene, too. */
-static void find_truth_again(const random_job *job, double others_cpus, random_scene *again)
+static bool others_compute(const random_job *job, const scene_result *result)
 {
-    double load[1];
+    return job->of->scene.load > 0 || result->others_cpus > LITTLE_LOAD;
+}
+
+/* With the delays that the run had by programs that compute. */
+static void find_truth_again(const random_job *job, const scene_result *result, random_scene *again)
+{
     *again = *job->of;
-    if (!(others_cpus > LITTLE_LOAD) || getloadavg(load, 1) != 1)
+    if (result->delay.stretch <= 0 || !others_compute(job, result))
         return;
-    again->scene.load += (uint32_t)ceil(load[0]);
-    scene_truth_find(&again->scene, job->cpus, job->delay_ms, &again->truth);
+    again->scene.load += 1; /* there is one at least */
+    scene_truth_find(&again->scene, job->cpus, &result->delay, &again->truth);
     again->scene.load = job->of->scene.load;
 }
 
@@ -131,10 +134,12 @@ static int run_random(const void *argument, void *result)
                           .start_up_s = task_s(job->of) + 2 / job->of->truth.items_per_s };
     if (scene_trial_run(&trial, &of->trial) != 0)
         return -1;
-    find_truth_again(job, of->trial.others_cpus, &again);
+    find_truth_again(job, &of->trial, &again);
     snprintf(of->answers, sizeof of->answers, "%s", again.truth.answers);
-    of->is_loaded = strcmp(of->answers, job->of->truth.answers) != 0;
+    of->is_loaded = others_compute(job, &of->trial);
     of->trial.answer = of->trial.is_known ? scene_trial_judge(of->answers, &of->trial, true) : ANSWER_UNSURE;
+    if (!trial.is_live)
+        scene_trial_excuse_load(&job->of->scene, &of->trial);
     if (random_scene_count_answers(of->answers) > RANDOM_MOST_ANSWERS)
         of->trial.answer = ANSWER_LOADED;
     else if (trial.is_live && of->trial.answer == ANSWER_RIGHT)
@@ -187,8 +192,9 @@ static void put_result(const random_result *result)
         printf("; %.3g items/s", result->trial.items_per_s);
     put_gain("said", &result->doubling);
     put_gain("together", &result->together);
-    if (result->is_loaded)
-        printf("; with the programs of others: %s", result->answers);
+    if (result->is_loaded && result->trial.delay.stretch > 0)
+        printf("; others compute: computing takes %.2f x as long, waits end %.2f ms late: %s",
+               result->trial.delay.stretch, result->trial.delay.delay_ms, result->answers);
     printf(" (others: %.1f CPUs)\n", result->trial.others_cpus);
     fflush(stdout);
 }
@@ -236,10 +242,10 @@ static void add_result(random_score *score, const random_scene *of, const random
     score->num_guessed += said == ANSWER_RIGHT && !result->trial.is_decided;
     if (said == ANSWER_RIGHT && !result->trial.is_decided)
         said = ANSWER_UNSURE;
-    score->answers[kind_of(truth)][tie][of->scene.load > 0 || result->is_loaded][said]++;
+    score->answers[kind_of(truth)][tie][result->is_loaded][said]++;
     add_gain(score, &result->doubling);
     add_gain(score, &result->together);
-    if (is_live && truth->together.most > 0 && !truth->changes && of->scene.load == 0 && !result->is_loaded &&
+    if (is_live && truth->together.most > 0 && !truth->changes && !result->is_loaded &&
         result->trial.answer == ANSWER_RIGHT) {
         score->num_joint++;
         score->num_joint_named += result->trial.names_several;
@@ -343,20 +349,18 @@ int random_bench_run(const random_settings *settings, bench_report *report)
 {
     uint32_t cpus = weir_cpu_budget(), num_redrawn = 0;
     int status = 0;
-    double delay_ms = settings->lists ? 0 : wait_delay_measure(cpus);
     random_score *score = memory_get(1, sizeof *score);
     random_scene *of = memory_get(1, sizeof *of);
     printf("%u pipelines of seed %lld, for %u CPUs\n", settings->num, (long long)settings->seed, cpus);
-    if (!settings->lists)
-        printf("beside programs that compute, waits end %.2f ms late\n", delay_ms);
     for (uint32_t i = 0; i < settings->num; i++) {
         random_scene_draw((uint64_t)settings->seed, i, cpus, of);
+        if (settings->only && !strstr(of->name, settings->only))
+            continue;
         num_redrawn += of->num_redrawn;
-        scene_truth_find(&of->scene, cpus, delay_ms, &of->truth);
         put_scene(of);
         report_scene(report, settings, of);
         if (!settings->lists)
-            status = run_one(&(random_job){ of, settings, cpus, delay_ms }, report, score) != 0 ? -1 : status;
+            status = run_one(&(random_job){ of, settings, cpus }, report, score) != 0 ? -1 : status;
     }
     printf("%u draws were no pipeline that can be judged, and were drawn again\n", num_redrawn);
     put_score(score);

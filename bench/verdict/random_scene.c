@@ -397,7 +397,7 @@ void random_scene_draw(uint64_t seed, uint64_t number, uint32_t cpus, random_sce
     *into = (random_scene){ .num_redrawn = 0 };
     for (;; into->num_redrawn++) {
         draw_once(&random, cpus, &into->scene);
-        scene_truth_find(&into->scene, cpus, 0, &into->truth);
+        scene_truth_find(&into->scene, cpus, NULL, &into->truth);
         if (can_run(&into->scene) && !into->truth.is_close &&
             random_scene_count_answers(into->truth.answers) <= RANDOM_MOST_ANSWERS)
             break;

@@ -105,8 +105,8 @@ static uint32_t count_computing(const view *v)
     return (of_pool < v->threads ? of_pool : v->threads) + computes(v, &v->of->consumer);
 }
 
-/* With no other program, or with a thread that the scheduler always prefers, computing takes its own time. At worst all
-   that want a CPU get the same share. */
+/* With no other program, or with a thread that the scheduler always prefers, computing takes its own time. At worst it is
+   delayed as the run was; or where that is not known, all that want a CPU get the same share. */
 static view view_of(const scene *of, const bound_setting *setting, bool is_pessimistic)
 {
     view v = { .of = of, .setting = setting, .threads = of->threads, .stretch = 1, .is_pessimistic = is_pessimistic };
@@ -120,8 +120,9 @@ static view view_of(const scene *of, const bound_setting *setting, bool is_pessi
         v.visits[i] = visits;
     }
     if (is_pessimistic && of->load > 0) {
-        v.stretch = fmax(1, (double)(count_computing(&v) + of->load) / setting->cpus);
-        v.delay_ms = setting->delay_ms;
+        double share = (double)(count_computing(&v) + of->load) / setting->cpus;
+        v.stretch = fmax(1, setting->delay.stretch > 0 ? setting->delay.stretch : share);
+        v.delay_ms = setting->delay.delay_ms;
     }
     return v;
 }
@@ -189,7 +190,8 @@ static double cpus_bound(const view *v)
             ms += v->visits[i] * (mean_of(v, w).cpu_ms + (r && r->computes ? v->stretch * r->service_ms : 0));
         }
     /* at worst, those that compute get no more than their own threads can ask for */
-    double cpus = v->is_pessimistic && v->of->load > 0 ? count_computing(v) : v->setting->cpus;
+    double cpus = v->is_pessimistic && v->of->load > 0 ? fmin(count_computing(v), v->setting->cpus * v->stretch)
+                                                       : v->setting->cpus;
     return ms > 0 ? 1000 * cpus / ms : INFINITY;
 }
 
@@ -413,9 +415,9 @@ static void add_burst(const scene *of, const scene_work *work, bool is_source, s
             add_answer(truth, "queue", of->stages[i].name, "_queue");
 }
 
-void scene_truth_find(const scene *of, uint32_t cpus, double delay_ms, scene_truth *truth)
+void scene_truth_find(const scene *of, uint32_t cpus, const cpu_delay *delay, scene_truth *truth)
 {
-    bound_setting setting = { .cpus = cpus, .delay_ms = delay_ms };
+    bound_setting setting = { .cpus = cpus, .delay = delay ? *delay : (cpu_delay){ 0 } };
     *truth = (scene_truth){ .next = INFINITY };
     truth->limits = add_time(of, &setting, &truth->bounds, truth);
     truth->items_per_s = scene_bounds_least(truth->bounds.high);

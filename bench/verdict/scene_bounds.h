@@ -33,9 +33,15 @@ enum {
 #define BOUND_EQUAL 0.03
 #define BOUND_FAR   1.25
 
+/* How long the threads of a run have waited for a CPU. All of them are taken to be delayed alike. */
+typedef struct cpu_delay {
+    double stretch;  /* time on a CPU and waiting for one / time on a CPU; 0 = not known: equal shares */
+    double delay_ms; /* a wait ends so late, on average */
+} cpu_delay;
+
 typedef struct bound_setting {
     uint32_t cpus;
-    double delay_ms;  /* a wait ends so late where other programs compute */
+    cpu_delay delay;  /* counts where other programs compute */
     bool is_late;     /* after the change of the scene, instead of before it */
     uint32_t doubled; /* bit i: stage i has twice its slots, and the pool as many more threads */
 } bound_setting;
@@ -69,8 +75,8 @@ typedef struct scene_truth {
     gain_range together;               /* of all stages that limit, if they alone are the limit together */
 } scene_truth;
 
-/* delay_ms: as above. */
-void scene_truth_find(const scene *of, uint32_t cpus, double delay_ms, scene_truth *truth);
+/* delay: of a run of the scene; NULL = not known. */
+void scene_truth_find(const scene *of, uint32_t cpus, const cpu_delay *delay, scene_truth *truth);
 
 /* "read", "the disk of read", "cpus", …: the part that has this bound. */
 void scene_bound_name(const scene *of, uint32_t bound, char *text, size_t size);

@@ -1,5 +1,6 @@
 #include "bench/verdict/scene_trial.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,31 @@ static int explain_recording(const scene_trial *job, scene_result *result)
     return 0;
 }
 
+/* Of all threads of this process, since each began: the kernel's sums of time on a CPU, time waiting for one, and times
+   that it got one. */
+static void note_delays(scene_result *result)
+{
+    DIR *threads = opendir("/proc/self/task");
+    double run_ns = 0, delay_ns = 0, num_turns = 0;
+    for (const struct dirent *entry; threads && (entry = readdir(threads));) {
+        char path[320];
+        double run, delay, turns;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        FILE *file = *entry->d_name != '.' ? fopen(path, "r") : NULL;
+        if (file && fscanf(file, "%lf %lf %lf", &run, &delay, &turns) == 3) {
+            run_ns += run;
+            delay_ns += delay;
+            num_turns += turns;
+        }
+        if (file)
+            fclose(file);
+    }
+    if (threads)
+        closedir(threads);
+    if (run_ns > 0 && num_turns > 0)
+        result->delay = (cpu_delay){ .stretch = 1 + delay_ns / run_ns, .delay_ms = 1e-6 * delay_ns / num_turns };
+}
+
 static int explain_run(const scene_trial *job, scene_result *result)
 {
     weir_verdict *v = NULL;
@@ -208,6 +234,7 @@ static int explain_run(const scene_trial *job, scene_result *result)
     else
         snprintf(result->verdict, sizeof result->verdict, "no verdict: %.300s", error.message);
     weir_verdict_free(v);
+    note_delays(result);
     weir_pipeline_stop(scene_pipeline(run));
     scene_end(run);
     return 0;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "bench/verdict/scene.h"
+#include "bench/verdict/scene_bounds.h"
 
 typedef enum answer {
     ANSWER_RIGHT,
@@ -42,6 +42,7 @@ typedef struct scene_result {
     replay replays[MOST_PREDICTIONS];
     char prediction[160];
     double others_cpus;
+    cpu_delay delay;              /* live: of the threads of the run */
     char stage[64];               /* the stage or source that it names; "" = none */
     said_gain doubling, together; /* live: what was measured of twice the slots */
     char limit[128], other[128];  /* "kind:stage", as in scene.truth; other "" = none */

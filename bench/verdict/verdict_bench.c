@@ -33,7 +33,7 @@ static const option_row rows[] = {
     { ROW("dataset-dir", dataset_dir, option_folder), .argument = "DIR",
       .help = "decode these videos, instead of clips that the bench makes with ffmpeg" },
 #endif
-    { ROW("random", num_random, option_count32), .argument = "N", .max = 1000000, .excludes = "only dataset-dir live",
+    { ROW("random", num_random, option_count32), .argument = "N", .max = 1000000, .excludes = "dataset-dir live",
       .help = "instead of these, N pipelines made by chance, from runs in progress or --offline" },
     { ROW("seed", seed, option_number), .argument = "S", .needs = "random", .help = "the seed of these (default 1)" },
     { ROW("list", list, option_flag), .needs = "random", .help = "only print these and their truth" },
@@ -174,6 +174,7 @@ static int run_random_scenes(const verdict_settings *settings, bench_report *rep
 {
     random_settings of = { .num = settings->num_random,
                            .seed = settings->seed,
+                           .only = settings->only,
                            .run_s = settings->run_s,
                            .is_offline = settings->offline,
                            .verbose = settings->verbose,
