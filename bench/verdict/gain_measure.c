@@ -57,7 +57,7 @@ static void compare(const double ratios[NUM_PAIRS], measured_gain *found)
 bool gain_measure(const scene *of, uint32_t doubled, double items_per_s, double task_s, measured_gain *found)
 {
     double slice_s = fmax(0.6, ITEMS_OF_SLICE / items_per_s), settle_s = 0.1 + 2 * task_s + 6 / items_per_s;
-    double total_s = (2 * NUM_PAIRS + 1) * (slice_s + settle_s), ratios[NUM_PAIRS], sum = 0;
+    double total_s = (2 * NUM_PAIRS + 1) * (slice_s + settle_s), ratios[NUM_PAIRS];
     if (total_s > LONGEST_S)
         return false;
     scene_run *run = scene_start(of, NULL, (int64_t)(1e9 * (total_s + LONGEST_S)), NULL, 0);
@@ -72,11 +72,9 @@ bool gain_measure(const scene *of, uint32_t doubled, double items_per_s, double 
             rates[is_doubled] = measure_slice(run, settle_s, slice_s);
         }
         ratios[i] = log(rates[1] / rates[0]);
-        sum += rates[0];
     }
     weir_pipeline_stop(scene_pipeline(run));
     scene_end(run);
     compare(ratios, found);
-    found->items_per_s = sum / NUM_PAIRS;
     return true;
 }

@@ -9,14 +9,13 @@
 
 typedef struct measured_gain {
     double gain, low, high; /* with its 95 % interval */
-    double items_per_s;     /* with the settings of the scene */
 } measured_gain;
 
 /*
- * Runs the scene with its own settings, and with twice the slots of some stages (bit i of `doubled`: stage i) and as many more threads
- * of the pool, in turn in one run: A B B A A B B A. The load of the machine is then the same for both. items_per_s and task_s:
- * what to expect, which sets how long each setting runs. Returns false if it could not be run, or would take longer
- * than half a minute.
+ * Runs the scene with its own settings, and with twice the slots of some stages and as many more threads of the pool, in
+ * turn in one run: A B B A A B B A. So the load of the machine is the same for both. Bit i of `doubled`: stage i.
+ * items_per_s and task_s: what to expect, which sets how long each setting runs. Returns false if it could not be run, or
+ * would take longer than half a minute.
  */
 bool gain_measure(const scene *of, uint32_t doubled, double items_per_s, double task_s, measured_gain *found);
 

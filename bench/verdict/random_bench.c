@@ -1,11 +1,11 @@
 /*
- * The answer and the gain are judged apart. The answer is right if it names a limit of the truth; it is decided if its
- * confidence is at least WEIR_VERDICT_LIKELY. The gain is right if the interval that the verdict has measured and the range
- * of the truth overlap. Where all lengths are constant and no other
- * program computes, that range is computed. Else it is measured in a run of its own, after the verdict.
+ * The answer and the gain are judged apart. The answer is right if it names a limit of the truth. It is decided if its
+ * confidence is at least WEIR_VERDICT_LIKELY. The gain is right if the interval that the verdict has measured and the
+ * range of the truth overlap. Where all lengths are constant and no other program computes, that range is computed. Else
+ * it is measured in a run of its own, after the verdict.
  *
- * If programs that do not belong to the bench use the CPUs meanwhile, the truth is found again with them. A pipeline of
- * which more than three answers are then right is not judged, whatever the verdict says.
+ * Where other programs compute, those of the scene or others, the truth is found again with the delays of the run. A
+ * pipeline of which more than three answers are then right is not judged, whatever the verdict says.
  */
 #include "bench/verdict/random_bench.h"
 
@@ -59,7 +59,7 @@ static double task_s(const random_scene *of)
     return seconds;
 }
 
-/* A measured gain decides something only if its interval is not wider than what twice the slots can bring. */
+/* False = the measured interval is wider than what twice the slots can bring, and so tells nothing. */
 static bool find_gain(const random_scene *of, uint32_t stages, const gain_range *computed, gain_check *check)
 {
     measured_gain found;

@@ -142,7 +142,7 @@ double repair_rate(uint32_t slots, double other_ms, double service_ms, uint32_t 
     return busy / sum / service_ms;
 }
 
-/* With a resource of their own kind of chance, slots also wait for each other. */
+/* Slots also wait for each other where the times of their resource, or their own, are random. */
 static double slots_bound(const view *v, uint32_t i)
 {
     const scene_work *w = stage_work(v, i);

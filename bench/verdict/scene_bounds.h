@@ -5,7 +5,7 @@
  * the rules of the verdict.
  *
  * What is not known for sure is a range: the share of the CPUs where other programs compute, how late a wait ends then,
- * and the queues before a resource whose times are random (between none, and those of the machine-repair model).
+ * and the queues of a resource whose times are random (between none, and those of the machine-repair model).
  *
  * Scenes with the fields that random_scene.c draws: no epochs, no order, no routes, no children, no hits, no tasks that
  * are pending. Failing tasks use no resource.

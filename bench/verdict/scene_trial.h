@@ -1,5 +1,6 @@
 /*
- * One scene of `weir-bench verdict`: it is run, the verdict is made from its recording or while it runs, and judged by the scene's truth.
+ * One scene of `weir-bench verdict`: it is run, the verdict is made from its recording or while it runs, and judged by
+ * the scene's truth.
  */
 #ifndef BENCH_VERDICT_SCENE_TRIAL_H
 #define BENCH_VERDICT_SCENE_TRIAL_H
