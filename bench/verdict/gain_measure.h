@@ -12,8 +12,9 @@ typedef struct measured_gain {
 } measured_gain;
 
 /*
- * Runs the scene with its own settings, and with twice the slots of some stages and as many more threads of the pool, in
- * turn in one run: A B B A A B B A. So the load of the machine is the same for both. Bit i of `doubled`: stage i.
+ * Runs the scene with its own settings and with changed ones, in turn in one run: A B B A A B B A. So the load of the
+ * machine is the same for both. The change is twice the slots of some stages (bit i of `doubled`: stage i), with as many
+ * more threads of the pool.
  * items_per_s and task_s: what to expect, which sets how long each setting runs. Returns false if it could not be run, or
  * would take longer than half a minute.
  */

@@ -1,6 +1,6 @@
 /*
- * Pipelines made by chance, for `weir-bench verdict --random`: nobody made them with the rules of the verdict in mind. Pipeline
- * n of a seed is the same on every machine with as many CPUs. Its truth is computed (scene_bounds.h).
+ * Pipelines made by chance, for `weir-bench verdict --random`: nobody made them with the rules of the verdict in mind.
+ * Pipeline n of a seed is the same on every machine with as many CPUs. Its truth is computed (scene_bounds.h).
  *
  * How likely each property is:
  *   stages           one 40 %, two 35 %, three 25 %; with two sources at most two
@@ -19,8 +19,8 @@
  *   change           10 %: the work of a stage grows from the first second on, or is another one every 2 to 4 s
  *   bursts           8 %: of 4 to 24 items, of the source or the consumer
  *   a backlog        5 %: the source has made items for 3 to 6 s before its own pace begins
- * A pipeline is drawn again if a bound is neither equal to the limit nor 1.25 times away, if more than three answers
- * would be right, if a wait is shorter than 0.5 ms, or if a task is longer than 4 s.
+ * A pipeline is drawn again in four cases: a bound is neither equal to the limit nor 1.25 times away; more than three
+ * answers would be right; a wait is shorter than 0.5 ms; a task is longer than 4 s.
  *
  * Not drawn: output in input order, epochs, routes, stages with threads of their own, tasks that are pending.
  */
