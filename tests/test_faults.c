@@ -332,13 +332,12 @@ static int by_parity(void *self, const weir_item *item)
 }
 
 /* Two sources of two epochs each, merged round robin, batched, taken apart, routed and joined. */
-static void run_graph(void)
+static weir_builder *describe_graph(const test_numbers *numbers)
 {
     static const uint32_t weights[] = { 2, 1 };
-    test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 2 });
-    weir_builder_source(builder, &numbers_op, &numbers, 0, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_source(builder, &numbers_op, numbers, 0, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_source(builder, &numbers_op, numbers, 0, &(weir_stage_options){ .epochs = 2 });
     weir_builder_merge(
         builder, &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = weights, .num_weights = 2 }, NULL);
     weir_pipe_aggregate(builder, &(weir_aggregate_config){ .num_items = 3 }, NULL);
@@ -349,9 +348,45 @@ static void run_graph(void)
     weir_builder_branch(builder);
     weir_builder_join(builder, NULL);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2 });
+    return builder;
+}
+
+static void run_graph(void)
+{
+    test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
+    weir_pipeline *pipeline = try_build(describe_graph(&numbers), &(weir_pipeline_options){ .threads = 2 });
     if (pipeline)
         drain_and_check(pipeline);
+}
+
+/* A copy of a description that is gone. */
+static void run_copy(void)
+{
+    test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
+    weir_builder *builder = describe_graph(&numbers), *copy = weir_builder_copy(builder);
+    weir_builder_free(builder);
+    weir_pipeline *pipeline = try_build(copy, &(weir_pipeline_options){ .threads = 2 });
+    if (pipeline)
+        drain_and_check(pipeline);
+}
+
+static void ignore_result(void *self, const weir_profile_result *result)
+{
+    (void)self;
+    assert_true(result->name && result->op);
+}
+
+static void run_profile(void)
+{
+    static const uint32_t slots[] = { 1, 2 };
+    test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
+    weir_builder *builder = describe_graph(&numbers);
+    weir_error error = { 0 };
+    weir_profile_options options = { .items = 3, .concurrencies = slots, .num_concurrencies = 2 };
+    int status = weir_profile(builder, &options, ignore_result, NULL, &error);
+    assert_int_equal(status, builder ? error.status : WEIR_EINVAL);
+    assert_true(status == WEIR_OK || atomic_load(&faults.failed) > 0);
+    weir_builder_free(builder);
 }
 
 static int wait_for_cancel(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -518,6 +553,19 @@ TEST_CASE(a_graph_bears_every_fault)
     fail_at_random(run_graph);
 }
 
+TEST_CASE(a_copy_bears_every_fault)
+{
+    fail_each_call(run_copy);
+    fail_from_each_call(run_copy);
+    fail_at_random(run_copy);
+}
+
+TEST_CASE(a_profile_bears_every_fault)
+{
+    fail_each_call(run_profile);
+    fail_at_random(run_profile);
+}
+
 TEST_CASE(a_stop_bears_every_fault)
 {
     fail_each_call(run_to_a_stop);
@@ -541,8 +589,9 @@ TEST_CASE(checkpoints_bear_every_fault)
 
 TEST_CASE(without_a_fault_everything_is_delivered)
 {
-    static void (*const runs[])(void) = { run_line, run_graph, run_to_a_stop, run_with_questions,
-                                          run_with_checkpoints };
+    static void (*const runs[])(void) = {
+        run_line, run_graph, run_copy, run_profile, run_to_a_stop, run_with_questions, run_with_checkpoints
+    };
     for (size_t i = 0; i < LENGTH(runs); i++)
         assert_false(run_with_fault(runs[i], 0, false, 0));
 }

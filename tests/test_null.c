@@ -120,6 +120,9 @@ TEST_CASE(the_engine_refuses_null)
     weir_builder_merge(NULL, NULL, NULL);
     weir_builder_sink(NULL, NULL);
     weir_builder_free(NULL);
+    assert_null(weir_builder_copy(NULL));
+    REFUSED(weir_builder_print(NULL, stderr));
+    REFUSED(weir_profile(NULL, NULL, NULL, NULL, NULL));
     assert_int_equal(weir_builder_build(NULL, NULL, &none, NULL), WEIR_ENOMEM); /* weir_builder_new() failed */
     assert_null(none);
     REFUSED(weir_builder_build(weir_builder_new(), NULL, NULL, NULL));

@@ -664,6 +664,52 @@ TEST_CASE(the_source_goes_through_epochs_from_a_position_on)
     weir_sampler_free(sampler);
 }
 
+/* The program's arrays and paths are gone. What identifies the items is the same: a checkpoint of one fits the other. */
+TEST_CASE(a_copy_of_a_description_samples_the_same)
+{
+    enum { COUNT = 5, TAKEN = 2 };
+    const char *names[] = { "a", "b", "c", "d", "e" };
+    double *weights = malloc(COUNT * sizeof *weights);
+    for (int i = 0; i < COUNT; i++)
+        weights[i] = 1 + i;
+    weir_sampler_source_config config = {
+        .sampler = { .num_items = COUNT, .seed = 3, .weights = weights, .world.size = 1 }, .paths = names
+    };
+    weir_builder *builder = weir_builder_new();
+    weir_source_sampler(builder, &config, &(weir_stage_options){ .epochs = 1 });
+    weir_builder_sink(builder, NULL);
+    memset(weights, 0xff, COUNT * sizeof *weights);
+    free(weights);
+    memset(names, 0, sizeof names);
+    weir_builder *copy = weir_builder_copy(builder);
+    weir_pipeline *pipelines[2];
+    char *text = NULL;
+    uint64_t numbers[COUNT];
+    weir_pipeline_options options = { .checkpoints = WEIR_CHECKPOINTS_DELIVERED };
+    assert_int_equal(weir_builder_build(builder, &options, &pipelines[0], NULL), WEIR_OK);
+    for (int i = 0; i < COUNT; i++) {
+        weir_item item;
+        if (i == TAKEN)
+            assert_int_equal(weir_pipeline_checkpoint(pipelines[0], &text), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipelines[0], &item, 20 * WEIR_SECOND), WEIR_OK);
+        numbers[i] = ((const weir_entry *)item.data)->number;
+        weir_item_release(&item);
+    }
+    weir_pipeline_free(pipelines[0]);
+    const char *from = text;
+    options.resume = &from;
+    options.num_resume = 1;
+    assert_int_equal(weir_builder_build(copy, &options, &pipelines[1], NULL), WEIR_OK);
+    for (int i = TAKEN; i < COUNT; i++) {
+        weir_item item;
+        assert_int_equal(weir_pipeline_next(pipelines[1], &item, 20 * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(((const weir_entry *)item.data)->number, numbers[i]);
+        weir_item_release(&item);
+    }
+    weir_pipeline_free(pipelines[1]);
+    free(text);
+}
+
 static int build_source(const char *const *paths, uint64_t num_paths, const char *from, weir_pipeline **to,
                         weir_error *error)
 {

@@ -13,10 +13,19 @@
 #include "common/hash.h"
 #include "dataset/sampler/sampler_resume.h"
 
+static void free_arrays(weir_sampler_config *config)
+{
+    free((void *)(uintptr_t)config->sizes);
+    free((void *)(uintptr_t)config->groups);
+    free((void *)(uintptr_t)config->weights);
+    free((void *)(uintptr_t)config->classes);
+}
+
 static void sampler_config_free(void *config)
 {
     weir_sampler_source_config *source = config;
     weir_sampler_free(source->made);
+    free_arrays(&source->sampler);
     for (uint64_t i = 0; source->paths && i < source->sampler.num_items; i++)
         free((char *)(uintptr_t)source->paths[i]);
     free((void *)(uintptr_t)source->paths);
@@ -45,6 +54,25 @@ static int copy_paths(weir_sampler_source_config *source, weir_error *error)
     return WEIR_OK;
 }
 
+static const void *copy_array(const void *given, uint64_t num_items, size_t size, bool *has_failed)
+{
+    void *copy = given && !*has_failed ? malloc(num_items * size) : NULL;
+    *has_failed |= given && !copy;
+    return copy ? memcpy(copy, given, num_items * size) : NULL;
+}
+
+/* The sampler has what it needs of them; weir_builder_copy() makes another sampler. After a failure those that are not
+   copied are NULL. */
+static int copy_arrays(weir_sampler_config *config, weir_error *error)
+{
+    bool has_failed = false;
+    config->sizes = copy_array(config->sizes, config->num_items, sizeof *config->sizes, &has_failed);
+    config->groups = copy_array(config->groups, config->num_items, sizeof *config->groups, &has_failed);
+    config->weights = copy_array(config->weights, config->num_items, sizeof *config->weights, &has_failed);
+    config->classes = copy_array(config->classes, config->num_items, sizeof *config->classes, &has_failed);
+    return has_failed ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
+}
+
 /* The identities of the paths are part of what identifies the items. */
 static int hash_paths(weir_sampler_source_config *source, weir_error *error)
 {
@@ -66,6 +94,7 @@ static int sampler_config_init(void *config, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "the sampler needs either paths or items.fill");
     if ((unsigned)source->failed > WEIR_FAILED_LEAVE_OUT)
         return weir_error_set(error, WEIR_EINVAL, 0, "failed is %d, not a value of its enum", (int)source->failed);
+    bool is_copy = source->made; /* of a config that was initialised: its paths are part of `dataset` */
     weir_sampler *sampler;
     int rc = weir_sampler_new(&source->sampler, &sampler, error);
     source->made = sampler;
@@ -73,10 +102,15 @@ static int sampler_config_init(void *config, weir_error *error)
         rc = weir_error_set(error, WEIR_EINVAL, 0,
                             "first_position is %" PRIu64 ", but this rank's share is %" PRIu64 " items",
                             source->first_position, weir_sampler_count(sampler));
+    if (rc != WEIR_OK) {
+        weir_sampler_free(sampler);
+        return rc;
+    }
+    rc = copy_arrays(&source->sampler, error);
     bool owns_paths = rc == WEIR_OK && source->paths;
     if (owns_paths)
         rc = copy_paths(source, error);
-    if (rc == WEIR_OK && owns_paths)
+    if (rc == WEIR_OK && owns_paths && !is_copy)
         rc = hash_paths(source, error);
     if (rc == WEIR_OK)
         return rc;

@@ -157,23 +157,29 @@ static void deliver_lap(delivery *to, const weir__lap *lap)
 /* What observers get where there is no memory for a text. */
 static const char no_text[] = "";
 
-/* The names of the input queues, or the order of a merge with its weights. See free_text(). */
-static const char *describe_inputs(const weir_node *node, bool as_order)
+void weir__merge_order_write(const weir_node *node, FILE *out)
 {
     static const char *const orders[] = { [WEIR_MERGE_ARRIVAL] = "arrival",
                                           [WEIR_MERGE_ROUND_ROBIN] = "round_robin",
                                           [WEIR_MERGE_WEIGHTED] = "weighted",
                                           [WEIR_MERGE_RANDOM] = "random" };
+    if (node->core.num_ins < 2)
+        return;
+    fputs(orders[node->core.merge_order], out);
+    for (uint32_t i = 0; node->core.weights && i < node->core.num_ins; i++)
+        fprintf(out, " %" PRIu32, node->core.weights[i]);
+}
+
+/* The names of the input queues, or the order of a merge with its weights. See free_text(). */
+static const char *describe_inputs(const weir_node *node, bool as_order)
+{
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    if (out && as_order && node->core.num_ins > 1)
-        fputs(orders[node->core.merge_order], out);
-    for (uint32_t i = 0; out && i < node->core.num_ins; i++)
-        if (!as_order)
-            fprintf(out, "%s%s", i ? " " : "", node->core.ins[i]->name);
-        else if (node->core.weights)
-            fprintf(out, " %" PRIu32, node->core.weights[i]);
+    if (out && as_order)
+        weir__merge_order_write(node, out);
+    for (uint32_t i = 0; out && !as_order && i < node->core.num_ins; i++)
+        fprintf(out, "%s%s", i ? " " : "", node->core.ins[i]->name);
     return out && fclose(out) == 0 ? text : no_text;
 }
 

@@ -2,6 +2,8 @@
 #ifndef ENGINE_MEASURE_OBSERVING_H
 #define ENGINE_MEASURE_OBSERVING_H
 
+#include <stdio.h>
+
 #include "engine/measure/reporting.h"
 
 /* Makes pipeline->reporting, with its outbox. 0 or a UV_ error. */
@@ -18,6 +20,9 @@ void weir__observing_destroy(weir_pipeline *pipeline);
 /* Calls the observers' function `mark`, on this thread. */
 void weir__observing_mark(weir_pipeline *pipeline, weir_mark_kind kind, bool begins, int64_t number,
                           const char *name);
+
+/* Writes the order of a merge with its weights: "weighted 3 1"; nothing if the node has one input. */
+void weir__merge_order_write(const weir_node *node, FILE *out);
 
 /* Starts the thread. It calls no observer before the outbox has a message. */
 int weir__observing_start(weir_pipeline *pipeline, weir_error *error);

@@ -12,28 +12,10 @@
 
 #include <weir/struct_copy.h>
 
-#include "engine/run/node.h"
+#include "engine/run/builder.h"
 #include "engine/run/pipeline_start.h"
 
 enum { MAX_BRANCHES = 1024, DEFAULT_LOOK_AHEAD_ITEMS = 16 };
-
-/* A route without its join. */
-typedef struct open_route {
-    weir_node *node;
-    uint32_t branches_begun;
-    uint32_t ends_before; /* open ends outside of it */
-} open_route;
-
-struct weir_builder {
-    weir_node **nodes; /* upstream first */
-    uint32_t num_nodes;
-    weir__queue **ends; /* open ends; includes those of finished branches of a route */
-    uint32_t num_ends, room_for_ends;
-    open_route *routes; /* innermost last */
-    uint32_t num_routes;
-    bool has_sink;
-    weir_error error; /* the first error */
-};
 
 weir_builder *weir_builder_new(void)
 {
@@ -59,7 +41,7 @@ static bool is_usable(const weir_builder *builder)
     return builder && !builder->error.status;
 }
 
-static void remember_error(weir_builder *builder, int status, const char *stage)
+void weir__builder_remember_error(weir_builder *builder, int status, const char *stage)
 {
     builder->error.status = status;
     snprintf(builder->error.stage, sizeof builder->error.stage, "%s", stage ? stage : "");
@@ -103,7 +85,7 @@ static int check_place(const weir_builder *builder, node_kind kind, weir_error *
 
 /* ---- adding nodes ------------------------------------------------------------------------------------------- */
 
-static int open_end(weir_builder *builder, weir__queue *end)
+int weir__builder_open_end(weir_builder *builder, weir__queue *end)
 {
     if (builder->num_ends == builder->room_for_ends) {
         uint32_t room = builder->room_for_ends ? 2 * builder->room_for_ends : 8;
@@ -117,7 +99,7 @@ static int open_end(weir_builder *builder, weir__queue *end)
     return WEIR_OK;
 }
 
-static int append_node(weir_builder *builder, weir_node *node)
+int weir__builder_append(weir_builder *builder, weir_node *node)
 {
     weir_node **nodes = realloc(builder->nodes, (builder->num_nodes + 1) * sizeof(weir_node *));
     if (!nodes)
@@ -143,14 +125,15 @@ static weir_node *add_node(weir_builder *builder, weir_node_spec *spec, const we
         spec->ins = spec->num_ins ? &builder->ends[builder->num_ends] : NULL;
         status = weir__node_new(spec, options, &node, error);
     }
-    if (status == WEIR_OK && append_node(builder, node) != WEIR_OK)
+    if (status == WEIR_OK && weir__builder_append(builder, node) != WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
-    else if (status == WEIR_OK && spec->num_outs == 1 && open_end(builder, &node->core.outs[0]) != WEIR_OK)
+    else if (status == WEIR_OK && spec->num_outs == 1 &&
+             weir__builder_open_end(builder, &node->core.outs[0]) != WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
     else if (status == WEIR_OK)
         return node;
 
-    remember_error(builder, status, weir__node_name(spec, options));
+    weir__builder_remember_error(builder, status, weir__node_name(spec, options));
     if (builder->num_nodes == 0 || builder->nodes[builder->num_nodes - 1] != node)
         weir__node_free(node);
     return NULL;
@@ -191,6 +174,13 @@ void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const voi
     };
     if (copy_stage_options(builder, &own, options, options_size))
         add_node(builder, &spec, &own);
+}
+
+void weir__builder_add_copy(weir_builder *builder, const weir_node *node, const weir_stage_options *options)
+{
+    weir_node_spec spec = weir__node_spec(node);
+    if (is_usable(builder))
+        add_node(builder, &spec, options);
 }
 
 void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size)
@@ -254,7 +244,7 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
                        "route %s is still open: its branches end with weir_builder_join()",
                        innermost_route(builder)->node->short_name);
-        remember_error(builder, WEIR_EINVAL, own.name ? own.name : "merge");
+        weir__builder_remember_error(builder, WEIR_EINVAL, own.name ? own.name : "merge");
         return;
     }
     weir_node_spec spec = { .kind = NODE_MERGE, .num_ins = num_current_ends(builder), .num_outs = 1 };
@@ -271,7 +261,7 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
     if (status == WEIR_OK)
         status = check_merge_end(builder, own_config.end);
     if (status != WEIR_OK)
-        remember_error(builder, status, node->short_name);
+        weir__builder_remember_error(builder, status, node->short_name);
 }
 
 static uint32_t look_ahead_of(const weir_route_config *config)
@@ -357,8 +347,8 @@ void weir_builder_branch(weir_builder *builder)
     } else if (route->branches_begun == route->node->core.num_outs) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, this is one too many",
                        route->node->short_name, route->node->core.num_outs);
-        remember_error(builder, WEIR_EINVAL, route->node->short_name);
-    } else if (open_end(builder, &route->node->core.outs[route->branches_begun++]) != WEIR_OK) {
+        weir__builder_remember_error(builder, WEIR_EINVAL, route->node->short_name);
+    } else if (weir__builder_open_end(builder, &route->node->core.outs[route->branches_begun++]) != WEIR_OK) {
         weir_error_set(&builder->error, WEIR_ENOMEM, 0, "no memory for another branch");
     }
 }
@@ -377,7 +367,7 @@ void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *op
     if (route->branches_begun < route->node->core.num_outs) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, but only %u were described",
                        route->node->short_name, route->node->core.num_outs, route->branches_begun);
-        remember_error(builder, WEIR_EINVAL, route->node->short_name);
+        weir__builder_remember_error(builder, WEIR_EINVAL, route->node->short_name);
         return;
     }
     weir_node_spec spec = { .kind = NODE_JOIN, .num_ins = route->node->core.num_outs, .num_outs = 1 };

@@ -16,6 +16,8 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
+#define LONGEST_INTERVAL_NS (INT64_MAX / 2) /* WEIR_FOREVER, to which a time can be added */
+
 enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3 };
 
 static const char *const kind_names[] = { "source", "stage", "route", "merge", "merge", "sink" };
@@ -375,7 +377,8 @@ int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options
     node->core.max_failures = options->max_failures;
     node->threads = options->threads;
     node->task_deadline_ns = options->task_deadline_ns;
-    node->stats_interval_ns = options->stats_interval_ns == WEIR_FOREVER ? INT64_MAX / 2 : options->stats_interval_ns;
+    node->stats_interval_ns =
+        options->stats_interval_ns == WEIR_FOREVER ? LONGEST_INTERVAL_NS : options->stats_interval_ns;
     node->core.epochs = options->epochs;
     node->concurrency = options->concurrency ? options->concurrency : 1;
     node->core.typical_ns = 10 * WEIR__SHORT_STEP_NS; /* assumed to be long until measured */
@@ -393,6 +396,47 @@ const char *weir__node_name(const weir_node_spec *spec, const weir_stage_options
     if (options->name)
         return options->name;
     return spec->op ? spec->op->name : kind_names[spec->kind];
+}
+
+node_kind weir__node_kind(const weir_node *node)
+{
+    node_kind kind = NODE_SOURCE;
+    while (kind != NODE_SINK && strcmp(kind_names[kind], node->kind) != 0)
+        kind++;
+    return kind == NODE_MERGE && node->core.route ? NODE_JOIN : kind;
+}
+
+weir_node_spec weir__node_spec(const weir_node *node)
+{
+    return (weir_node_spec){ .kind = weir__node_kind(node),
+                             .op = node->op,
+                             .config = node->config,
+                             .config_size = node->config && node->op ? node->op->config_size : 0,
+                             .ins = node->core.ins,
+                             .num_ins = node->core.num_ins,
+                             .num_outs = node->core.num_outs,
+                             .look_ahead = node->core.look_ahead };
+}
+
+weir_stage_options weir__node_options(const weir_node *node)
+{
+    const weir__queue *queue = &node->core.outs[0];
+    return (weir_stage_options){
+        .name = node->short_name,
+        .concurrency = node->concurrency,
+        .queue_items = queue->capacity,
+        .queue_bytes = queue->capacity_bytes == UINT64_MAX ? 0 : queue->capacity_bytes,
+        .threads = node->threads,
+        .output_order = node->core.order,
+        .max_failures = node->core.max_failures,
+        .stage_hooks = node->stage_hooks,
+        .num_stage_hooks = node->num_stage_hooks,
+        .task_hooks = node->task_hooks,
+        .num_task_hooks = node->num_task_hooks,
+        .task_deadline_ns = node->task_deadline_ns,
+        .epochs = node->core.epochs,
+        .stats_interval_ns = node->stats_interval_ns == LONGEST_INTERVAL_NS ? WEIR_FOREVER : node->stats_interval_ns,
+    };
 }
 
 static char *format_name(const weir_node *node, const char *suffix)

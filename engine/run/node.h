@@ -25,6 +25,12 @@ const char *weir__node_name(const weir_node_spec *spec, const weir_stage_options
 int weir__node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made,
                    weir_error *error);
 
+node_kind weir__node_kind(const weir_node *node);
+
+/* What weir__node_new() would need to make such a node, which is in no pipeline yet. ins and all pointers are the node's. */
+weir_node_spec weir__node_spec(const weir_node *node);
+weir_stage_options weir__node_options(const weir_node *node);
+
 int weir__node_check_max_failures(const weir_max_failures *max, weir_error *error);
 int weir__node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
 int weir__node_check_thread_hooks(const weir_thread_hook *hooks, size_t num_hooks, weir_error *error);

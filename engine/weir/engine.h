@@ -13,6 +13,7 @@
 #include <weir/op.h>
 #include <weir/output.h>
 #include <weir/pipeline.h>
+#include <weir/profile.h>
 #include <weir/span.h>
 #include <weir/status.h>
 #include <weir/struct_copy.h>

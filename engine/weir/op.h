@@ -44,7 +44,8 @@ typedef struct weir_op {
        shorter, the rest is 0. 0 = the pointer itself is passed on, and what it points to must outlive the pipeline. */
     size_t config_size;
     /* Checks the copy and duplicates what it points to (strings). Called by weir_builder_source() and
-       weir_builder_pipe(). After a failure config_free is not called. Needs config_size. */
+       weir_builder_pipe(), and by weir_builder_copy() with the bytes of a config that it has initialised: that one is still used.
+       After a failure config_free is not called. Needs config_size. */
     int (*config_init)(void *config, weir_error *error);
     void (*config_free)(void *config);
 

@@ -298,15 +298,40 @@ static inline void weir_builder_sink(weir_builder *builder, const weir_stage_opt
 }
 
 /*
- * Builds and starts the pipeline. The builder is freed in any case. On failure *pipeline is NULL, nothing runs, and
- * *error (may be NULL) says why. A pipeline does not survive fork(): its threads stay in the parent, and in a
- * child its functions return WEIR_EFORKED.
+ * Builds and starts the pipeline. The builder is freed in any case; weir_builder_copy() makes another one before. On
+ * failure *pipeline is NULL, nothing runs, and *error (may be NULL) says why. A pipeline does not survive fork(): its threads
+ * stay in the parent, and in a child its functions return WEIR_EFORKED.
  */
 static inline int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options,
                                      weir_pipeline **pipeline, weir_error *error)
 {
     return weir_builder_build_sized(builder, options, sizeof *options, pipeline, error);
 }
+
+/*
+ * A copy of the description, for another pipeline: build it, or add to it and build then. Each is freed or built by itself.
+ * It has what the description owns: config_init() of each operation gets the bytes of a config that it has initialised, and
+ * duplicates what they point to. What is only pointed to (`self` of hooks, configs that are not copied) is shared: pipelines that
+ * run at the same time use it at the same time. An error is copied, too, and one of copying is reported by weir_builder_build().
+ * NULL = out of memory, or builder is NULL.
+ */
+WEIR_API weir_builder *weir_builder_copy(const weir_builder *builder);
+
+/*
+ * Prints the description for people: a line for each source, stage, route, merge and the sink, in the order of flow, with its
+ * operation, slots, queue and each option that is not the default; the branches of a route are indented below it; then the
+ * error, if there is one. The configs of operations are not printed. The text may change with the version. To get it in memory,
+ * see weir_text_open(). WEIR_OK, WEIR_EIO, WEIR_ENOMEM, or WEIR_EINVAL if a pointer is NULL.
+ *
+ *     src: source numbers, queue of 2 items
+ *     by-size: route of 2 branches, sets aside up to 16 items, 1 slot, queue of 2 items
+ *       branch 0
+ *         shrink: resize, 4 slots, queue of 2 items, in input order
+ *       branch 1
+ *     join: end of route by-size, queue of 2 items
+ *     sink: queue of 3 items
+ */
+WEIR_API int weir_builder_print(const weir_builder *builder, FILE *out);
 
 /* Frees a builder that will not be built. NULL is accepted. */
 WEIR_API void weir_builder_free(weir_builder *builder);

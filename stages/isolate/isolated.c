@@ -87,10 +87,17 @@ static int copy_config(const weir_isolated_config *given, void **own, weir_error
     return rc;
 }
 
+/* The size of a config of which isolated_config_init() has made a setup; no object has it. */
+#define SETUP_SIZE SIZE_MAX
+
 static int isolated_config_init(void *self, weir_error *error)
 {
     weir_isolated_config *config = self;
     isolated_setup *setup;
+    if (config->config_size == SETUP_SIZE) { /* weir_builder_copy() */
+        weir__isolated_setup_hold((isolated_setup *)(uintptr_t)config->config);
+        return WEIR_OK;
+    }
     weir_input_config opens = { 0 };
     isolated_shape shape = { 0 };
     void *own = NULL;
@@ -107,6 +114,7 @@ static int isolated_config_init(void *self, weir_error *error)
     setup->input = opens;
     setup->shape = shape;
     config->config = setup;
+    config->config_size = SETUP_SIZE;
     config->program = setup->program;
     return WEIR_OK;
 }

@@ -55,6 +55,7 @@ int weir__isolated_setup_new(const weir_isolated_config *isolated, const weir_op
     isolated_setup *setup = calloc(1, sizeof *setup);
     if (!setup)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    setup->num_holders = 1;
     setup->no_sandbox = isolated->no_sandbox;
     setup->program = find_program(isolated->program);
     setup->message.head.kind = ISOLATED_CONFIG;
@@ -71,9 +72,14 @@ int weir__isolated_setup_new(const weir_isolated_config *isolated, const weir_op
     return rc;
 }
 
+void weir__isolated_setup_hold(isolated_setup *setup)
+{
+    atomic_fetch_add(&setup->num_holders, 1);
+}
+
 void weir__isolated_setup_free(isolated_setup *setup)
 {
-    if (!setup)
+    if (!setup || atomic_fetch_sub(&setup->num_holders, 1) > 1)
         return;
     weir__isolated_message_free(&setup->message);
     free(setup->program);

@@ -8,6 +8,7 @@
 #ifndef STAGES_ISOLATE_ISOLATED_CHILD_H
 #define STAGES_ISOLATE_ISOLATED_CHILD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,13 +20,14 @@
 #include "stages/isolate/message.h"
 #include "stages/isolate/sandbox.h"
 
-/* What a child is started with. Immutable, so any number of children can use it. */
+/* What a child is started with. Immutable but for the count, so any number of children can use it. */
 typedef struct isolated_setup {
     isolated_message message; /* the first one to each child */
     isolated_shape shape;     /* of the results */
     weir_input_config input;  /* as which this process opens files for the child; without its strings */
     char *program;            /* that runs in it */
     bool no_sandbox;
+    atomic_uint num_holders; /* the last one frees it */
 } isolated_setup;
 
 /* For whom a child works. */
@@ -47,6 +49,9 @@ typedef struct isolated_child {
 /* op's own config, with this library's size. WEIR_OK, and the caller frees *setup; or the failure with *error filled. */
 int weir__isolated_setup_new(const weir_isolated_config *isolated, const weir_op *op, const void *config,
                              isolated_setup **setup, weir_error *error);
+/* One more holder, which frees it, too. */
+void weir__isolated_setup_hold(isolated_setup *setup);
+
 /* NULL is fine. */
 void weir__isolated_setup_free(isolated_setup *setup);
 
