@@ -142,6 +142,14 @@ TEST_CASE(observer_is_told_of_laps_failures_and_the_end)
     expect_refusal("OBSERVER");
 }
 
+TEST_CASE(slowest_stage_prints_the_pipeline_and_measures_each_stage)
+{
+    expect_success("SLOWEST_STAGE", clips_path("clips"), NULL, NULL,
+                   TEXTS("src: source directory, queue of 2 items, 1 thread of its own\n",
+                         "decode: decode, 4 slots, queue of 2 items\nsink: queue of 3 items\n", "decode     1 slots",
+                         "decode     4 slots", " is the slowest: give it other slots, or make it cheaper.\n"));
+}
+
 TEST_CASE(processes_share_the_files_and_end_in_one_database)
 {
     const char *db_path = clips_path("processes.db");

@@ -20,12 +20,14 @@ extern const tool_command tool_fleet;
 extern const tool_command tool_merge;
 extern const tool_command tool_check;
 extern const tool_command tool_record;
+extern const tool_command tool_profile;
 extern const tool_command tool_frames;
 extern const tool_command tool_index;
 
 /* Of commands that need FFmpeg: `weir` lists them without loading it. */
-#define TOOL_RECORD_SUMMARY "decode a dataset and record where the time goes"
-#define TOOL_FRAMES_SUMMARY "decode videos to arrays, pictures or raw video, or describe one"
-#define TOOL_INDEX_SUMMARY  "index a dataset: sizes, durations, labels, broken files"
+#define TOOL_RECORD_SUMMARY  "decode a dataset and record where the time goes"
+#define TOOL_PROFILE_SUMMARY "measure each stage alone, with several numbers of slots"
+#define TOOL_FRAMES_SUMMARY  "decode videos to arrays, pictures or raw video, or describe one"
+#define TOOL_INDEX_SUMMARY   "index a dataset: sizes, durations, labels, broken files"
 
 #endif

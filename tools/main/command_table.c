@@ -2,6 +2,7 @@
 
 #ifdef WEIR_MEDIA /* they are in weir-media, which this program becomes to run them */
 const tool_command tool_record = { .name = "record", .summary = TOOL_RECORD_SUMMARY };
+const tool_command tool_profile = { .name = "profile", .summary = TOOL_PROFILE_SUMMARY };
 const tool_command tool_frames = { .name = "frames", .summary = TOOL_FRAMES_SUMMARY };
 const tool_command tool_index = { .name = "index", .summary = TOOL_INDEX_SUMMARY };
 #endif
@@ -10,6 +11,7 @@ const tool_command tool_index = { .name = "index", .summary = TOOL_INDEX_SUMMARY
 const tool_command *const tool_commands[] = {
 #if defined WEIR_HAVE_STAGES || defined WEIR_MEDIA
     &tool_record,
+    &tool_profile,
 #endif
     &tool_summary,
     &tool_explain,

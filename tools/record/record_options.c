@@ -130,3 +130,22 @@ const option_row record_rows[] = {
       .help = "log the metrics of each lap" },
     { 0 },
 };
+
+/* Names the first option of record_rows that says nothing of a stage; those before it do, but for some. */
+static const char end_of_stages[] = "headspace";
+static const char *const not_of_stages[] = { "threads", "epochs" };
+
+const option_row *record_stage_rows(void)
+{
+    static option_row rows[sizeof record_rows / sizeof record_rows[0]];
+    size_t count = 0;
+    for (const option_row *row = record_rows; row->name && strcmp(row->name, end_of_stages) != 0; row++) {
+        bool is_other = false;
+        for (size_t i = 0; i < sizeof not_of_stages / sizeof not_of_stages[0]; i++)
+            is_other |= strcmp(row->name, not_of_stages[i]) == 0;
+        if (!is_other)
+            rows[count++] = *row;
+    }
+    rows[count] = (option_row){ 0 };
+    return rows;
+}

@@ -137,8 +137,8 @@ static void add_sources(const record_settings *settings, const record_inputs *in
 
 /* -- all of it */
 
-int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
-                          const record_observers *observers, record_rounds *rounds, weir_pipeline **pipeline)
+weir_builder *record_pipeline_describe(const record_settings *settings, const record_inputs *inputs,
+                                       const weir_task_hook *hook, record_rounds *rounds)
 {
     weir_stage_options decode = {
         .name = "decode",
@@ -147,15 +147,8 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
         .queue_bytes = settings->queue_bytes,
         .output_order = (weir_order)settings->output_order,
         .task_deadline_ns = settings->deadline_ns,
-        .task_hooks = &observers->items,
-        .num_task_hooks = 1,
-    };
-    weir_pipeline_options options = {
-        .threads = settings->threads,
-        .stats_interval_ns = settings->log_interval_ns,
-        .observers = observers->observers,
-        .num_observers = observers->num_observers,
-        .max_failures = settings->max_failures,
+        .task_hooks = hook,
+        .num_task_hooks = hook ? 1 : 0,
     };
     weir_builder *builder = weir_builder_new();
     add_sources(settings, inputs, rounds, builder);
@@ -171,7 +164,20 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     else
         weir_builder_pipe(builder, chosen.op, &chosen.config, chosen.config_size, &decode);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = settings->sink_queue_items });
+    return builder;
+}
 
+int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
+                          const record_observers *observers, record_rounds *rounds, weir_pipeline **pipeline)
+{
+    weir_pipeline_options options = {
+        .threads = settings->threads,
+        .stats_interval_ns = settings->log_interval_ns,
+        .observers = observers->observers,
+        .num_observers = observers->num_observers,
+        .max_failures = settings->max_failures,
+    };
+    weir_builder *builder = record_pipeline_describe(settings, inputs, &observers->items, rounds);
     weir_error error = { 0 };
     if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)
         return record_refuse(settings, "%s%s%s", error.stage, error.stage[0] ? ": " : "", error.message);

@@ -14,8 +14,12 @@ int record_pipeline_check(const record_settings *settings);
    --epochs. */
 uint32_t record_pipeline_epochs(const record_settings *settings);
 
-/* Builds and starts the pipeline: sources, the tar stage if wanted, "decode", sink. `rounds`: the sources go through the
-   files until it is over (NULL = in epochs). RECORD_DONE; or RECORD_REFUSED after a line on stderr. */
+/* The description: sources, the tar stage if wanted, "decode" with the hook (NULL = none), sink. `rounds`: the sources go through the
+   files until it is over (NULL = in epochs). */
+weir_builder *record_pipeline_describe(const record_settings *settings, const record_inputs *inputs,
+                                       const weir_task_hook *hook, record_rounds *rounds);
+
+/* Builds and starts the pipeline of this description, with the observers' hook. RECORD_DONE; or RECORD_REFUSED after a line on stderr. */
 int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
                           const record_observers *observers, record_rounds *rounds, weir_pipeline **pipeline);
 

@@ -87,6 +87,10 @@ typedef struct record_settings {
 /* All options except those of record_settings.video (see video_rows) and of exports (record_export_rows()); the offsets are those of record_settings. */
 extern const option_row record_rows[];
 
+/* The first of these: which files, and how they are decoded, without the pool, epochs, experiments and statistics. For
+   commands with the same files and stages. They live as long as the program. */
+const option_row *record_stage_rows(void);
+
 /* "7" is a number of failures, "5%" a share of the tasks: a weir_max_failures. */
 extern const option_kind record_max_failures;
 
