@@ -111,6 +111,12 @@ void weir__thread_cpu_sleeps(weir_pool_thread *pool_thread)
     pool_thread->window_open = false;
 }
 
+static void add_locked(weir_node *node, int64_t cpu_ns)
+{
+    node->core.lap.cpu_ns += cpu_ns;
+    node->total_cpu_ns += cpu_ns;
+}
+
 void weir__thread_cpu_add_locked(weir_pool_thread *pool_thread)
 {
     pool_thread->long_node = NULL;
@@ -118,8 +124,7 @@ void weir__thread_cpu_add_locked(weir_pool_thread *pool_thread)
         return;
     weir_pipeline *pipeline = pool_thread->pool->pipeline;
     for (uint32_t i = 0; i < pipeline->core.num_nodes; i++) {
-        pipeline->nodes[i]->core.lap.cpu_ns += pool_thread->shared_ns[i];
-        pipeline->nodes[i]->total_cpu_ns += pool_thread->shared_ns[i];
+        add_locked(pipeline->nodes[i], pool_thread->shared_ns[i]);
         pool_thread->shared_ns[i] = 0;
     }
     pool_thread->has_shares = false;
@@ -143,5 +148,5 @@ void weir__thread_cpu_settle_locked(weir_pool_thread *pool_thread, int64_t cpu_n
         return;
     int64_t base_ns = atomic_load_explicit(&pool_thread->cpu_base_ns, memory_order_relaxed);
     if (cpu_ns > base_ns && atomic_compare_exchange_strong(&pool_thread->cpu_base_ns, &base_ns, cpu_ns))
-        node->core.lap.cpu_ns += cpu_ns - base_ns;
+        add_locked(node, cpu_ns - base_ns);
 }
