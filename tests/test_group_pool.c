@@ -456,7 +456,12 @@ static void *spin(void *opaque)
  */
 TEST_CASE(damage_in_the_first_packet_of_a_group_takes_the_frames_before)
 {
-    enum { NUMBER = 4, HOLE_BYTES = 300, TIMES = 40, SPINNING = 4 };
+#ifdef SANITIZED /* which look for something else than the right moment, and are slow */
+    enum { TIMES = 4 };
+#else
+    enum { TIMES = 40 };
+#endif
+    enum { NUMBER = 4, HOLE_BYTES = 300, SPINNING = 4 };
     pthread_t spinning[SPINNING];
     size_t num_bytes;
     const char *whole = make_clip("pyramid.mkv"), *damaged = clips_path("holed_keyframe.mkv");

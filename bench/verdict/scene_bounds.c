@@ -9,6 +9,9 @@
 #define RUNS_DIFFER   0.08
 #define EQUALS_DIFFER 0.15
 
+/* From this share of the time on, "failures" is a right word; up to 1 minus it, another one. */
+#define HALF_FAILS 0.4
+
 /* A scene as it is at one time, and the more optimistic or the more pessimistic view of what is not known. */
 typedef struct view {
     const scene *of;
@@ -249,11 +252,11 @@ static void add_slots(const view *v, uint32_t i, scene_truth *truth)
     const scene_resource *r = w->uses ? &v->of->resources[w->uses - 1] : NULL;
     mean_length m = mean_of(v, w);
     double computing = (m.cpu_ms + (r && r->computes ? m.service_ms : 0)) / sum_of(m), failing = failing_time(w);
-    if (failing >= 0.4)
+    if (failing >= HALF_FAILS)
         add_answer(truth, "failures", name, "");
-    if (failing <= 0.6 && computing >= 0.5)
+    if (failing <= 1 - HALF_FAILS && computing >= 0.5)
         add_answer(truth, "slots", name, "");
-    if (failing <= 0.6 && computing <= 0.8)
+    if (failing <= 1 - HALF_FAILS && computing <= 0.8)
         add_answer(truth, "outside", name, "");
 }
 
@@ -277,8 +280,25 @@ static void add_threads(const view *v, scene_truth *truth)
             add_answer(truth, "threads", i < SCENE_STAGES ? v->of->stages[i].name : "src", "");
 }
 
+/* Threads or CPUs of which a stage takes most, and its tasks that fail have about half of it or more: that time goes into failures. */
+static void add_failures(const view *v, uint32_t bound, scene_truth *truth)
+{
+    double taken[SCENE_STAGES] = { 0 },
+           all = v->visits[0] * (bound == BOUND_CPUS ? source_length(v).cpu_ms : sum_of(source_length(v)));
+    for (uint32_t i = 0; i < SCENE_STAGES; i++) {
+        mean_length m = mean_of(v, stage_work(v, i));
+        taken[i] = v->of->stages[i].name ? v->visits[i] * (bound == BOUND_CPUS ? m.cpu_ms : sum_of(m)) : 0;
+        all += taken[i];
+    }
+    for (uint32_t i = 0; i < SCENE_STAGES; i++)
+        if (taken[i] > all / 2 && failing_time(stage_work(v, i)) >= HALF_FAILS)
+            add_answer(truth, "failures", v->of->stages[i].name, "");
+}
+
 static void add_limit(const view *v, uint32_t bound, scene_truth *truth)
 {
+    if (bound == BOUND_THREADS || bound == BOUND_CPUS)
+        add_failures(v, bound, truth);
     if (bound < BOUND_RESOURCE)
         add_slots(v, bound, truth);
     else if (bound < BOUND_THREADS)

@@ -132,7 +132,7 @@ const option_row record_rows[] = {
 };
 
 /* Names the first option of record_rows that says nothing of a stage; those before it do, but for some. */
-static const char end_of_stages[] = "headspace";
+static const char end_of_stages[] = "max-failures";
 static const char *const not_of_stages[] = { "threads", "epochs" };
 
 const option_row *record_stage_rows(void)

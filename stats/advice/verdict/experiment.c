@@ -275,6 +275,26 @@ static set_answer examine_set(experiment *e, const live_trial *alone)
     return SET_LIMITS;
 }
 
+/* More slots bring nothing, and all CPUs of the budget would not bring a worthwhile gain (utilisation law): sources, the consumer and
+   other stages may use them, too. False = CPUs are left. */
+static bool settle_used_cpus(experiment *e)
+{
+    const system_view *s = &e->view.system;
+    const node_view *most = &e->view.nodes[0];
+    for (size_t i = 1; i < e->view.num_nodes; i++) {
+        const node_view *n = &e->view.nodes[i];
+        most = n->slots * n->busy * n->cpu > most->slots * most->busy * most->cpu ? n : most;
+    }
+    if (!(s->budget < WEIR_WORTH_GAIN * s->process))
+        return false;
+    weir__verdict_settle(e->verdict, WEIR_VERDICT_CPUS, most->name,
+                         "The CPUs: this process uses all that it may use, most of it for %s.",
+                         fmin(MEASURED, s->process / s->budget));
+    e->verdict->shown.other_kind = WEIR_VERDICT_UNKNOWN;
+    *e->verdict->other_name = *e->verdict->other_sentence = '\0';
+    return true;
+}
+
 /* Two stages are in use nearly as much: the one whose slots bring more is the limit. */
 static void compare_candidates(experiment *e, int node, live_trial *first)
 {
@@ -289,6 +309,8 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
         *first = second;
         node = other;
     }
+    if (weir__live_brings_nothing(first) && settle_used_cpus(e))
+        return;
     set_answer set = weir__live_brings_more(first) ? SET_BRINGS_NOTHING : examine_set(e, first);
     if (set == SET_LIMITS)
         return;
@@ -336,7 +358,12 @@ static void examine_threads(experiment *e)
         if (!isnan(t.gain))
             conclude_slots(e, n, &t, true);
     }
-    if (n && computes)
+    if (n && computes && e->view.system.idle >= HALF)
+        weir__verdict_settle(v, WEIR_VERDICT_OUTSIDE, n->name,
+                             "What the tasks of %s have one at a time, such as a lock: more threads do not help, "
+                             "although CPUs are idle.",
+                             v->shown.confidence);
+    else if (n && computes)
         weir__verdict_settle(v, WEIR_VERDICT_CPUS, n->name,
                              "The CPUs: more threads do not help, most of the CPU time is for %s.",
                              v->shown.confidence);
@@ -476,14 +503,20 @@ static bool has_trial(weir_verdict_kind kind)
            kind == WEIR_VERDICT_CPUS;
 }
 
-/* Where nothing can be tried, few items leave the verdict unsure. So another look has the time of a trial. If the run ends
-   meanwhile, the first one counts. */
+/* False = nothing of it is changed; or a trial would see too few items to decide, and nothing of the work within them. */
+static bool can_be_tried(const experiment *e)
+{
+    return has_trial(e->verdict->shown.kind) &&
+           (!e->verdict->is_short || weir__live_unit(&e->view, e->options.slice_ns).node >= 0);
+}
+
+/* Few items leave a verdict unsure that no trial can decide. So another look has the time of a trial. If the run ends meanwhile, the
+   first one counts. */
 static void look_longer(experiment *e)
 {
     const int64_t time_ns = 2 * e->options.setting_ns;
     verdict_view view;
-    if (has_trial(e->verdict->shown.kind) || !e->verdict->is_short ||
-        e->verdict->shown.confidence >= WEIR_VERDICT_LIKELY)
+    if (can_be_tried(e) || e->verdict->shown.confidence >= WEIR_VERDICT_LIKELY || !e->verdict->is_short)
         return;
     report_progress(e, "few items: a longer look takes up to %.0f s", 1e-9 * (double)(LIVE_LONGEST_LOOK * time_ns));
     if (weir__live_view(e->pipeline, time_ns, NULL, &view) != WEIR_OK)
