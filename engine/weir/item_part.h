@@ -1,7 +1,8 @@
 /*
- * The parts of an item are what an operation reports about it, in addition to its run time: how long the steps of its task took,
- * how much work there was, and what kind of item it is. The engine does not know what a part means. In traces, it shows the
- * times inside the task. It passes all parts to task hooks (weir_task_end); weir_sqlite_item_hook() is one that records them.
+ * The parts of an item are figures that an operation reports about it, in addition to its run time. They say what its task spent
+ * time on, how much work there was, and what kind of item it is. The engine does not know what a part means. In traces, it shows
+ * the times inside the task. It passes all parts to task hooks (weir_task_end); weir_sqlite_item_hook() is one that records
+ * them.
  *
  *     static const weir_part_info upload = { "upload", WEIR_PART_TIME, "s", "copying to the device" };
  *     …

@@ -103,9 +103,9 @@ WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, s
  * One stage, source, merge, route or sink. A slot is in exactly one state at a time. Therefore busy + wait_in +
  * wait_thread + wait_turn + wait_out + ended = slots × elapsed. Rates and shares are of the life of the subject,
  * without the time after its end. A span that is still open counts up to the end of the lap. A slot is busy up to the
- * end of its step. The thread may then have to wait for a CPU before it can pass the result on. Meanwhile the slot is
- * already in the state that follows, most often wait_thread.
- * Merges and the sink run no operation: they have no tasks and are never busy.
+ * end of its call of the operation. The thread may then have to wait for a CPU before it can pass the result on.
+ * Meanwhile the slot is already in the state that follows, most often wait_thread. Merges and the sink run no
+ * operation: they have no tasks and are never busy.
  */
 #define WEIR_TASK_METRICS(X) \
     X(num_tasks, "num_tasks", COUNT, "tasks", "tasks that ended, the failed ones included") \

@@ -83,8 +83,8 @@ typedef struct weir_lap_position {
  * without marks, each interval is one lap. If the interval is longer than a second, the first lap ends after one second.
  *
  * The last lap is passed on when weir_pipeline_free() has begun. It ends there if the consumer has reported anything (steps,
- * phases, spans, counters) after the last item was delivered; otherwise it ends when the work had ended, so a pipeline that is
- * kept for long has the same figures. If the interval ends between the two, the lap that ends with the work is passed on then.
+ * phases, spans, counters) after the last item was delivered. Otherwise it ended with the work, so the figures do not depend
+ * on how long a pipeline is kept. If the interval ends between the two, the lap that ends with the work is passed on then.
  */
 typedef struct weir_lap {
     uint64_t number; /* from 0 */
@@ -108,7 +108,7 @@ typedef struct weir_thread_place {
     /* the current lap of the thread's pipeline, one of weir_lap.ids. A thread of no pipeline belongs, as with spans, to
        the oldest pipeline that runs */
     uint64_t lap_id;
-    /* the stage, source, … whose step it runs; between steps its pool; NULL = it is not a thread of a pool. Valid
+    /* the stage, source, … whose task it runs; between tasks its pool; NULL = it is not a thread of a pool. Valid
        until the pipeline is freed */
     const char *name;
 } weir_thread_place;

@@ -40,8 +40,9 @@ typedef struct weir_op {
     const char *takes;
     const char *makes;
 
-    /* Size in bytes of the config struct, which weir_builder_source() and weir_builder_pipe() copy: if the program's is
-       shorter, the rest is 0. 0 = the pointer itself is passed on, and what it points to must outlive the pipeline. */
+    /* Size in bytes of the config struct, which weir_builder_source() and weir_builder_pipe() copy. If the program's
+       struct is shorter, the rest of the copy is 0. 0 = the pointer itself is passed on, and what it points to must
+       outlive the pipeline. */
     size_t config_size;
     /* Checks the copy and duplicates what it points to (strings). Called by weir_builder_source() and
        weir_builder_pipe(), and by weir_builder_copy() with the bytes of a config that it has initialised: that one is still used.
@@ -54,8 +55,9 @@ typedef struct weir_op {
        worker_free is not called, and the next task tries again with zeroed state. */
     int (*worker_init)(void *worker, const void *config, weir_task *task);
     /*
-     * One step. `in` is NULL for a source. The engine releases what is left in `in` when the task has ended; an
-     * operation that keeps the data or passes it on takes it out with weir_item_move(). `out` is empty at the start.
+     * Processes one input. `in` is NULL for a source. The engine releases what is left in `in` when the task has
+     * ended; an operation that keeps the data or passes it on takes it out with weir_item_move(). `out` is empty at
+     * the start.
      *   WEIR_OK       out is set; done with in
      *   WEIR_SKIP     done with in, no result
      *   WEIR_MORE     out is set; call again with the same in once there is room for out
@@ -195,10 +197,10 @@ WEIR_API int weir_task_set_part(weir_task *task, const weir_part_info *part, int
 WEIR_API int weir_task_set_text(weir_task *task, const weir_part_info *part, const char *text);
 
 /*
- * Reports that `amount` more units of work inside the item are done ("frames"). Call it during the task: laps, snapshots and
- * experiments then have a figure long before the item ends. The work counts even if the task fails. The unit is a static text;
- * a stage has one unit, that of its first call. amount is at most 2^40. The call is cheap: an atomic addition in the slot. Call
- * it while run() or flush() runs, or while the task is pending; any thread. WEIR_OK; or WEIR_EINVAL: NULL, an empty unit, another
+ * Reports that `amount` more units of work inside the item are done, such as frames. Call it during the task. Laps, snapshots and
+ * experiments then have a figure long before the task ends. The work counts even if the task fails. The unit is a static text. A
+ * stage has one unit, that of its first call. amount is at most 2^40. The call is cheap: an atomic addition in the slot. Call it
+ * while run() or flush() runs, or while the task is pending. Any thread. WEIR_OK; or WEIR_EINVAL: NULL, an empty unit, another
  * unit than before, or an amount that is too large.
  */
 WEIR_API int weir_task_advance(weir_task *task, const char *unit, uint64_t amount);
@@ -210,11 +212,11 @@ typedef enum weir_holder {
 } weir_holder;
 
 /*
- * Reports how many bytes the operation holds for itself from now on: buffers, kept items, pools, caches, results in the making.
- * Inputs, and results that are in queues, are not among them. The level stays until the next call for this holder. Laps have the
- * largest sum of all holders of a stage as max_held_bytes. It is not known for stages that never call this. bytes is at most 2^46.
- * The call is cheap: two reads if nothing has changed, else a few atomic operations. Call it while run() or flush() runs, or while
- * the task is pending; any thread. WEIR_OK; or WEIR_EINVAL: NULL, another holder, or a number that is too large.
+ * Reports how many bytes the operation holds for itself from now on: buffers, kept items, pools, caches and unfinished results.
+ * Inputs, and results that are in queues, do not count. The number is valid until the next call for this holder. In laps,
+ * max_held_bytes is the largest sum over all holders of a stage. It is not known for stages that never call this. bytes is at most
+ * 2^46. The call is cheap: two reads if nothing has changed, else a few atomic operations. Call it while run() or flush() runs, or
+ * while the task is pending. Any thread. WEIR_OK; or WEIR_EINVAL: NULL, another holder, or a number that is too large.
  */
 WEIR_API int weir_task_set_held(weir_task *task, weir_holder holder, uint64_t bytes);
 

@@ -158,9 +158,9 @@ typedef struct weir_pipeline_options {
        time its age has doubled (0 = 30 s; WEIR_FOREVER = never). */
     int64_t stall_warning_ns;
     /* Measure nothing, to find out what measuring costs. There are no times of tasks, slots, queues and CPUs, and no
-       laps. The run_ns that task hooks get is 0. The accounts are kept. The clock is still read once at the end of a
-       step. Deadlines need it, and so does the pool, which does not wake a thread for a short step (default:
-       false). */
+       laps. The run_ns that task hooks get is 0. The accounts are kept. The clock is still read once at the end of
+       each call of run(). Deadlines need it, and so does the pool, which does not wake a thread for a short task
+       (default: false). */
     bool no_statistics;
     /* Track which items are done, for weir_pipeline_checkpoint(): see <weir/checkpoint.h> (default: off). */
     weir_checkpoints checkpoints;
@@ -226,10 +226,10 @@ WEIR_API int weir_builder_build_sized(weir_builder *builder, const weir_pipeline
                                       size_t options_size, weir_pipeline **pipeline, weir_error *error);
 
 /*
- * A source begins a new chain of stages; a stage is appended to the chain that was begun last. These two are for
- * operations of the program; those of weir have functions of their own, which take only their own config, such as
- * weir_source_directory() and weir_pipe_video(). config_size is the size of *config in bytes, or 0 if weir_op.config_size
- * is 0, which passes on the pointer itself.
+ * A source begins a new chain of stages; a stage is appended to the chain that was begun last. These two functions are
+ * for operations of the program. Operations of weir have functions of their own, such as weir_source_directory() and
+ * weir_pipe_video(), which take only the right config. config_size is the size of *config in bytes. It is 0 if
+ * weir_op.config_size is 0: then the pointer itself is passed on.
  */
 static inline void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
                                        size_t config_size, const weir_stage_options *options)
@@ -280,10 +280,11 @@ static inline void weir_builder_join(weir_builder *builder, const weir_stage_opt
  * every source. A source that has ended for good, or has no epochs, counts as being at the end of every epoch. So all
  * items of a source without epochs belong to the first epoch, which lasts until that source ends.
  *
- * The threads of a pool run the ready task nearest the sink, counted in stages on the longest way; stages of equal
- * distance take turns, one step each, or up to 16 if they take less than 2 µs. So chains of the same stages whose steps
- * take equally long advance equally: their items are within 10 % of each other over a second, or of their weights. Chains
- * of different length or cost that are merged by arrival need not: the cheaper one delivers more.
+ * The threads of a pool run the ready task nearest the sink, counted in stages on the longest way. Stages of equal
+ * distance take turns: one task each, or up to 16 tasks if they take less than 2 µs. So chains of the same stages whose
+ * tasks take equally long advance equally. Over a second, their numbers of items differ by at most 10 % from each other,
+ * or from their weights. Chains of different length or cost that are merged by arrival need not advance equally: the
+ * cheaper one delivers more.
  */
 static inline void weir_builder_merge(weir_builder *builder, const weir_merge_config *config,
                                       const weir_stage_options *options)
@@ -309,19 +310,21 @@ static inline int weir_builder_build(weir_builder *builder, const weir_pipeline_
 }
 
 /*
- * A copy of the description, for another pipeline: build it, or add to it and build then. Each is freed or built by itself.
- * It has what the description owns: config_init() of each operation gets the bytes of a config that it has initialised, and
- * duplicates what they point to. What is only pointed to (`self` of hooks, configs that are not copied) is shared: pipelines that
- * run at the same time use it at the same time. An error is copied, too, and one of copying is reported by weir_builder_build().
- * NULL = out of memory, or builder is NULL.
+ * Copies the description, for another pipeline. The copy can be built as it is, or after more stages were added. The program
+ * builds or frees each of the two. The copy has its own copy of all that the description owns: config_init() of each operation
+ * gets the bytes of a config that it has initialised, and duplicates what they point to. What the description does not own
+ * (`self` of hooks, configs that are not copied) is shared. Pipelines that run at the same time use it at the same time. An error
+ * of the description is copied, too. If copying fails, weir_builder_build() of the copy reports it. NULL = out of memory, or
+ * builder is NULL.
  */
 WEIR_API weir_builder *weir_builder_copy(const weir_builder *builder);
 
 /*
- * Prints the description for people: a line for each source, stage, route, merge and the sink, in the order of flow, with its
- * operation, slots, queue and each option that is not the default; the branches of a route are indented below it; then the
- * error, if there is one. The configs of operations are not printed. The text may change with the version. To get it in memory,
- * see weir_text_open(). WEIR_OK, WEIR_EIO, WEIR_ENOMEM, or WEIR_EINVAL if a pointer is NULL.
+ * Prints the description for people. Each source, stage, route and merge, and the sink, has a line, in the order of flow. A
+ * line has the operation, the slots, the queue, and each option that is not the default. The branches of a route are indented
+ * below it. The last line is the error, if there is one. The configs of operations are not printed. The text may differ
+ * between versions. To get it in memory, see weir_text_open(). WEIR_OK, WEIR_EIO, WEIR_ENOMEM, or WEIR_EINVAL if a pointer is
+ * NULL.
  *
  *     src: source numbers, queue of 2 items
  *     by-size: route of 2 branches, sets aside up to 16 items, 1 slot, queue of 2 items
@@ -499,10 +502,10 @@ WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *
 
 /*
  * Changes the number of threads of the pipeline's pool (stage NULL) or of a stage with private threads. New threads are
- * started at once; surplus ones sleep, as soon as their current step has ended, until they are needed again or the
- * pipeline is freed. An event "threads" records the change. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if threads
- * is 0 or above WEIR_MAX_THREADS; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_ESTOPPED; WEIR_ENOMEM or
- * WEIR_ESYSTEM if not all could be started: those that could be run.
+ * started at once. Surplus ones finish their current call of an operation, and then sleep until they are needed again
+ * or the pipeline is freed. An event "threads" records the change. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if
+ * threads is 0 or above WEIR_MAX_THREADS; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_ESTOPPED;
+ * WEIR_ENOMEM or WEIR_ESYSTEM if not all could be started: those that could be run.
  */
 WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads);
 
@@ -539,7 +542,9 @@ typedef struct weir_stage_snapshot {
     int64_t failed_ns;                /* run time of the tasks that failed, since the start */
     bool ended;
     uint32_t threads; /* private threads that may run now; 0 = it uses the pipeline's pool */
-    int64_t cpu_ns;   /* CPU time of its ended steps, since the start; other processes' included */
+    /* CPU time of its tasks, since the start; of long tasks at work, up to the last lap. That of other processes is included if
+       tasks report it. */
+    int64_t cpu_ns;
     /* What other processes have waited for a CPU, since the start; see weir_task_add_run_delay(). */
     int64_t child_delay_ns;
     uint64_t num_work; /* the work that its tasks have reported as done since the start, see weir_task_advance() */
@@ -597,10 +602,11 @@ WEIR_API int weir_pipeline_set_held(weir_pipeline *pipeline, uint64_t bytes);
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
 /*
- * Mark the position of the consumer, on three independent axes: a step, an increasing number; a phase of any name, such as
- * "forward" or "load"; a mode, such as "train" or "eval" (names have up to 63 bytes). Each lasts until the next mark of its
- * kind, the last one until weir_pipeline_free(); a step also until the mark WEIR_NO_STEP. Laps (weir_lap_position), traces
- * and spans say in which of them they were; the thread that marks moves all figures at the time of the mark.
+ * These mark the position of the consumer, on three independent axes. A step has an increasing number. A phase has any
+ * name, such as "forward" or "load". A mode is, for example, "train" or "eval" (names have up to 63 bytes). Each lasts
+ * until the next mark of its kind, and the last one until weir_pipeline_free(). A step also ends at the mark WEIR_NO_STEP.
+ * Laps (weir_lap_position), traces and spans say in which step, phase and mode they were. The thread that marks moves all
+ * figures at the time of the mark.
  *
  * Without phase marks, "startup", "loop" and "finish" are set automatically. A program that marks phases itself also marks
  * "finish" if it wants one. At a point where several change, mark the step first: the time up to the next mark belongs to it.
@@ -612,12 +618,13 @@ WEIR_API int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase
 WEIR_API int weir_pipeline_mark_mode(weir_pipeline *pipeline, const char *mode);
 
 /*
- * Ends the lap now instead of at the end of its interval, and waits until the observers have got it: then they know all that was measured
- * before the call. The ends of intervals stay where they are. Once the work has ended, that is all up to its end; what the
- * consumer reports later is in the last lap. Without observers of laps, it does nothing.
+ * Ends the lap now instead of at the end of its interval, and waits until the observers have got it. Then they know all that was
+ * measured before the call. The ends of intervals stay where they are. After the end of the work, they know all up to that end, and
+ * what the consumer reports later is in the last lap. Without observers of laps, it does nothing.
  *
- * WEIR_OK; WEIR_ETIMEDOUT: an observer has not come to it within timeout_ns (WEIR_FOREVER = no limit), and gets it later; WEIR_EBUSY:
- * this is the thread that calls the observers; WEIR_EOF: weir_pipeline_free() has begun; WEIR_EINVAL, WEIR_EFORKED. Any other thread.
+ * WEIR_OK; WEIR_ETIMEDOUT: an observer did not take the lap within timeout_ns (WEIR_FOREVER = no limit), and gets it later;
+ * WEIR_EBUSY: this is the thread that calls the observers; WEIR_EOF: weir_pipeline_free() has begun; WEIR_EINVAL, WEIR_EFORKED. Any
+ * other thread.
  */
 WEIR_API int weir_pipeline_end_lap(weir_pipeline *pipeline, int64_t timeout_ns);
 

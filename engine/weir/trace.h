@@ -9,9 +9,9 @@
  * again, with a WEIR_TRACE_ON that contains the number of lost records.
  *
  * Order: records of the engine are in the order of the events, and so are their times. There is one exception: the
- * STATE that follows RUNNING has the time at which the step ended. This time may be earlier than the records before
- * it. Records of user code (spans, counters, markers) are in order for each thread. They come before all records of
- * the engine with a later time.
+ * STATE that follows RUNNING has the time at which the call of the operation ended. This time may be earlier than the
+ * records before it. Records of user code (spans, counters, markers) are in order for each thread. They come before
+ * all records of the engine with a later time.
  */
 #ifndef WEIR_TRACE_H
 #define WEIR_TRACE_H

@@ -8,12 +8,13 @@
  *     weir_tuner_free(tuner);       (before the pipeline)
  *     weir_pipeline_free(pipeline);
  *
- * Each step is measured as weir_explain_live() does it. The rules of the verdict name what is full. Twice as much of
- * it runs in alternation with the present setting, and is kept only if it delivers more. A change that brought
- * nothing is remembered. It is not tried again until another change is kept, or the load changes. Stages that are
- * used nearly as much as the fullest one are raised together where none brings more alone. When no larger setting
- * brings a gain, slots and threads are halved in the same way, as long as nothing is lost. Then the tuner rests,
- * until the throughput changes by more than a sixth for three seconds.
+ * Each change is measured as weir_explain_live() does it. The rules of the verdict name what is full. Twice as much
+ * of it runs in alternation with the present setting, and is kept only if it delivers more. A change that brought
+ * nothing is remembered. It is not tried again until another change is kept, or the load changes. Where no stage
+ * brings more alone, the slots of all stages that are used nearly as much as the fullest one are raised together.
+ * When no larger setting brings a gain, slots and threads are halved in the same way, as long as nothing is lost.
+ * Then the tuner rests until the throughput has differed by 10 % (WEIR_WORTH_GAIN), and by more than the error of
+ * measurement, for twice setting_ns.
  *
  * Every change, every outcome and every rest is an event "tuner" of the pipeline with the reason and the result. The
  * engine's events "concurrency" and "threads" record the changes as well. docs/tuning.md has an example.

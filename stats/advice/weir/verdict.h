@@ -135,18 +135,18 @@ WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_op
                                      weir_verdict **verdict, weir_error *error);
 
 /*
- * What limits a pipeline that is running, by experiment. The use of slots, threads and CPUs, sampled for a second, names
- * the candidate. Then one setting after the other is changed and changed back, in alternation with the present one (A
- * B B A ...). Meanwhile the items that the consumer takes are counted. The first setting is twice the slots of the
- * candidate, with as many more threads. If that brings nothing, the next one is twice the slots of all stages that
- * are used nearly as much, together. Then come one thread more, and one less. At the end all settings are as before.
- * Advice with is_measured has the results. For a clear result the pipeline must not be at its start or end. The call
- * takes a few seconds; while it lasts, up to half of the time runs with other settings, whose slots need their
- * memory.
+ * Finds by experiment what limits a pipeline that is running. The use of slots, threads and CPUs, sampled for a second,
+ * names the candidate. Then one setting after the other is changed and changed back, in alternation with the present one
+ * (A B B A ...). Meanwhile the items that the consumer takes are counted. The first setting is twice the slots of the
+ * candidate, with as many more threads. If that brings nothing, the next one is twice the slots of all stages that are
+ * used nearly as much, together. Then one thread less is tried. At the end all settings are as before. Advice with
+ * is_measured has the results. For a clear result the pipeline must not be at its start or end. The call takes a few
+ * seconds. For up to half of this time, the pipeline runs with other settings, whose slots need memory.
  *
- * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time
- * for a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;
- * WEIR_EUNSUPPORTED if the consumer takes no item for as long as a trial lasts (two settings), or where tasks report work, four times as long; WEIR_EOF if the run ends before anything is known.
+ * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time for
+ * a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;
+ * WEIR_EUNSUPPORTED if the consumer takes no item for as long as a trial lasts (two settings), or for four times as long where
+ * tasks report work; WEIR_EOF if the run ends before anything is known.
  */
 static inline int weir_explain_live(weir_pipeline *pipeline, const weir_live_options *options, weir_verdict **verdict,
                                     weir_error *error)
