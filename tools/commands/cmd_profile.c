@@ -56,14 +56,14 @@ static const option_row rows[] = {
       .help = "measure each stage with these numbers of slots (default: 1, 2, 4 and so on up to the CPUs that this "
               "process may use, and --concurrency)" },
     { ROW("items", items, option_count), .argument = "N",
-      .help =
-          "each measurement has N inputs (default: ten for each slot, and as many as it takes to last for --run)" },
+      .help = "number of inputs of each measurement (default: ten for each slot, or more, so that the first "
+              "measurement of a stage lasts for --run)" },
     { ROW("run", run_ns, option_duration), .argument = "SPAN",
-      .help = "how long the first measurement of a stage lasts at least, if there are inputs for it (default 2 s)" },
+      .help = "shortest time of the first measurement of a stage, if there are inputs for it (default 2 s)" },
     { ROW("max-kept", max_bytes, option_bytes), .argument = "SIZE",
-      .help = "keep at most SIZE of inputs in memory (default: a quarter of what is available)" },
+      .help = "keep inputs of at most SIZE in memory (default: a quarter of the available memory)" },
     { ROW("time-limit", time_limit_ns, option_duration), .argument = "SPAN",
-      .help = "end after SPAN, with what was measured so far (default: never)" },
+      .help = "end after SPAN, and print what was measured until then (default: never)" },
     { 0 },
 };
 
@@ -145,7 +145,7 @@ static void put_results(table_format format, const profile_report *kept)
     table_end(t);
 }
 
-/* Of the stages with the present setting: the one with the fewest items of the source per second; NULL = none was measured. */
+/* The stage that handles the fewest items of the source per second with its present number of slots; NULL = none was measured. */
 static const weir_profile_result *find_slowest(const profile_report *kept)
 {
     const weir_profile_result *slowest = NULL;
@@ -269,19 +269,18 @@ const tool_command tool_profile = {
     .max_words = -1,
     .summary = TOOL_PROFILE_SUMMARY,
     .help =
-        "Measures the stages of the pipeline that weir record would run with these options, one after the other, "
-        "each "
-        "with several numbers of slots. A stage gets inputs that the stages before it have made and that are kept in "
-        "memory, so nothing else holds it up. Nothing is recorded.\n\n"
-        "The columns: the tasks that ended, and those that failed; how many of them end in a second; the CPU time of "
-        "one; the share of time in which its slots were busy; the rate "
-        "over that of the stage's first line; by how "
-        "much the process grew. The last line names the stage that is the slowest with --concurrency slots. All "
-        "stages together cannot be faster, and share the CPUs: weir record --explain measures that.\n\n"
-        "Each slot has a thread. Files are read again for each measurement: the first one may find them on the disk, "
-        "later ones in memory.\n\n"
-        "--json prints one object, --csv the table, both with more columns. Ctrl-C ends it; what was measured is "
-        "printed.",
+        "Measures each stage of the pipeline that weir record would run with these options. Each stage runs alone, "
+        "with several numbers of slots, one after the other. It gets inputs that the stages before it have made and "
+        "that are kept in memory, so nothing else slows it down. Nothing is recorded.\n\n"
+        "The columns are: the tasks that ended; those of them that failed; the tasks per second; the CPU time of a "
+        "task; the share of the time in which the slots were busy; the tasks per second, divided by those of the "
+        "stage's first line (gain); and by how much the process grew. The last line names the stage that is the "
+        "slowest with --concurrency slots. The whole pipeline cannot be faster than this stage. It may be slower, "
+        "because the stages share the CPUs: weir record --explain measures that.\n\n"
+        "Each slot has a thread. Files are read again for each measurement. The first measurement may read them from "
+        "the disk, and later ones from memory.\n\n"
+        "--json prints one object, and --csv prints the table. Both have more columns. Ctrl-C ends the measurements, "
+        "and the results until then are printed.",
     .examples = "weir profile videos/\n"
                 "weir profile videos/ --slots 1,2,4,8 --concurrency 8\n"
                 "weir profile shards/ --tar --count 16 --width 224 --height 224 --json\n",
