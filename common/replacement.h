@@ -47,9 +47,9 @@ int weir__spool_open(void);
 bool weir__is_planted(const char *path);
 
 /*
- * The ending of a file beside the database `path` (-wal, -shm, -journal) that cannot be its own, or NULL: a log that is not
- * empty without the database, or a file with more names (hard links) than it. SQLite would take the log of another
- * database for that of this one, or write over the file.
+ * Returns the ending of a file beside the database `path` (-wal, -shm, -journal) that cannot belong to it, or NULL. This is
+ * a log that is not empty although there is no database, or a file with more names (hard links) than the database. SQLite
+ * would take the log of another database for that of this one, or write over the file.
  */
 const char *weir__stray_beside(const char *path);
 

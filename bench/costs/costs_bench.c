@@ -1,8 +1,9 @@
 /*
- * weir-bench costs: what single parts cost: heap bytes of each slot, stage and pipeline, descriptors, and the time to
- * build and free one; recording a span or a counter; drawing one of 10^9 items; converting a batch of bytes to floats,
- * in bytes written, compared with memcpy. Sizes of slots and stages are differences between pipelines with one and with
- * many, so common parts are not included. Worker state, which operations ask for, is not counted: pass_op has none.
+ * weir-bench costs measures what single things cost. For a slot, a stage and a pipeline these are heap bytes,
+ * descriptors, and the time to build and free one. It also times recording a span or a counter, and drawing one of 10^9
+ * items. It compares converting a batch of bytes to floats with memcpy, in bytes written. Sizes of slots and stages are
+ * differences between pipelines with one and with many, so common parts are not included. Worker state, which
+ * operations ask for, is not counted: pass_op has none.
  */
 #include <dirent.h>
 #include <malloc.h>

@@ -1,10 +1,10 @@
 /*
- * The order in buckets: items of similar sizes are neighbours, so that a batch of them needs little padding. Private to this room.
- * Pure after it is made: the item at a place depends only on the keys.
+ * The order in buckets: items of similar sizes are neighbours, so a batch of them needs little padding. Private to this folder. It
+ * does not change after it is made: the item at a position depends only on the keys.
  *
- * Sorted by size, the items are divided into buckets of equal total size. In each epoch each bucket is shuffled, and cut into windows;
- * what is left of all buckets, in their order, is cut into further ones; then the windows are shuffled. Only the last window
- * may be shorter: it stays at the end.
+ * The items are sorted by size and divided into buckets of equal total size. In each epoch, each bucket is shuffled, and cut into
+ * windows. The items that are left over in the buckets, in the order of the buckets, are cut into further windows. Then the windows
+ * are shuffled. Only the last window may be shorter: it stays at the end.
  */
 #ifndef DATASET_SAMPLER_BUCKETS_H
 #define DATASET_SAMPLER_BUCKETS_H
@@ -24,8 +24,8 @@ typedef struct weir_buckets {
     uint64_t *rests;   /* items that are in no whole window of their bucket */
 } weir_buckets;
 
-/* *buckets is all-zero. WEIR_OK; WEIR_EINVAL (a size is negative or not a number) or WEIR_ENOMEM, with *error filled. In any case
-   weir__buckets_free(). */
+/* *buckets must be all-zero. WEIR_OK; WEIR_EINVAL (a size is negative or not a number) or WEIR_ENOMEM, with *error filled. Call
+   weir__buckets_free() in any case. */
 int weir__buckets_make(weir_buckets *buckets, const double *sizes, uint64_t num_items, uint32_t num_buckets,
                        uint64_t window_items, weir_error *error);
 

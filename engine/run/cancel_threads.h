@@ -7,7 +7,7 @@
 /* Starts a thread for the pending calls if none has been started just now. *due_ns: when to check again. */
 void weir__cancel_threads_serve(weir_pipeline *pipeline, int64_t *due_ns);
 
-/* When the work has ended, so that no call is pending. Returns when all threads have ended. */
+/* Call it when the work has ended, so no call is pending. It returns when all threads have ended. */
 void weir__cancel_threads_join(weir_pipeline *pipeline);
 
 #endif

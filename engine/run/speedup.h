@@ -1,7 +1,8 @@
 /*
  * Virtual speedups (C. Curtsinger, E. D. Berger: Coz, SOSP 2015): what a run would gain if one stage were faster by the
- * share f. It cannot be made faster, so everything else is made slower: while a task of the stage runs for t, every other
- * slot, and the consumer, is held back for f × t. The time by which all are held back is taken off the elapsed time:
+ * share f. It cannot be made faster, so everything else is made slower. While a task of the stage runs for t, all other
+ * slots and the consumer are held back for f × t. The time by which all are held back is subtracted from the elapsed
+ * time:
  *
  *     gain = (items_f / (elapsed_f - held_f)) / (items / elapsed)
  *

@@ -51,8 +51,9 @@ enum {
 };
 
 /*
- * Before each hand-off: is it measured? The first one behind the last window is not like others: it follows a sleep, or a
- * wait for a CPU, and wakes the consumer that has waited meanwhile. So each of WEIR_HANDOFF_MOST_SKIPPED has its turn.
+ * Called before each hand-off: is this one measured? The first hand-off after a window is not like the others. It follows
+ * a sleep or a wait for a CPU, and wakes the consumer, which has waited meanwhile. So each of WEIR_HANDOFF_MOST_SKIPPED
+ * hand-offs has its turn.
  */
 static inline bool weir__handoff_sample_is_due(weir__handoff_sample *sample)
 {

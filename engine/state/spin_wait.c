@@ -13,7 +13,7 @@ bool weir__spin(atomic_uint *wanted, int64_t spin_ns)
                 return true;
             cpu_relax();
         }
-        sched_yield(); /* if all CPUs are busy, lets the thread run that would set *wanted */
+        sched_yield(); /* if all CPUs are busy, the thread that sets *wanted may run now */
     } while (weir_clock_ns() < end_ns);
     return false;
 }

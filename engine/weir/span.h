@@ -8,8 +8,8 @@
  *     WEIR_SPAN(forward);
  *
  * Names belong to the process and live until it ends: the same category and name give the same pointer. A name is
- * reported as "category/name". There are at most WEIR_SPAN_MAX_NAMES of them; further spans are recorded under
- * "weir/others", further counters are not recorded; a line in the log reports it. Every function accepts a NULL name or
+ * reported as "category/name". There are at most WEIR_SPAN_MAX_NAMES of them. Further spans are recorded under
+ * "weir/others". Further counters are not recorded. A line in the log reports it. Every function accepts a NULL name or
  * counter, and then records nothing.
  *
  * Each span is in exactly one lap: the lap in which it ended. Spans and counters of a pipeline's thread are reported to
@@ -127,8 +127,8 @@ WEIR_API weir_counter *weir_counter_get(const char *category, const char *name, 
                                         size_t num_values);
 
 /*
- * The same for a total: by how much it grew, and how fast, is shown. It begins at 0 when it is created, which should be
- * before the work that it counts. What would make it smaller (a negative change, a smaller value) or not finite is ignored.
+ * The same for a total, which is shown by its growth and its rate. It begins at 0 when it is created. Create it before the
+ * work that it counts. A change that would make it smaller, or not finite, is ignored.
  */
 WEIR_API weir_counter *weir_counter_get_total(const char *category, const char *name, const char *const *values,
                                               size_t num_values);

@@ -1,4 +1,4 @@
-/* The pieces of weir._media. Internal; all with the GIL held. */
+/* Functions that the files of weir._media share. Internal. Call all of them with the GIL held. */
 #ifndef PYTHON_MEDIA_MEDIA_H
 #define PYTHON_MEDIA_MEDIA_H
 

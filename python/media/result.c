@@ -1,6 +1,6 @@
 /*
- * Frames and Batch: results of weir as Python objects. Each owns its item. It is an array itself, of the pixels; its other
- * parts are arrays beside that. Views and tensors own a share of the memory, so they may outlive the object.
+ * Frames and Batch: results of weir as Python objects. Each owns its item. The object itself is an array of the pixels.
+ * Its other parts are separate arrays. Views and tensors own a reference to the memory, so they may outlive the object.
  */
 #include <string.h>
 
@@ -135,7 +135,7 @@ static Py_ssize_t result_length(PyObject *object)
     return length;
 }
 
-/* One frame, or one item of a batch. Python has made a negative number positive. */
+/* Returns one frame, or one item of a batch. Python has already made a negative index positive. */
 static PyObject *result_item(PyObject *object, Py_ssize_t at)
 {
     Py_ssize_t length = result_length(object);

@@ -1,6 +1,6 @@
 /*
- * The sound of a file: decoded frames of its audio stream, resampled into one result. Both the audio stage, which
- * wants all of it, and the windows of a reader (sound_reader.h) come here. Internal. One thread at a time for each.
+ * Reads the sound of a file: it decodes the frames of the audio stream, and resamples them into one result. The audio
+ * stage uses it for the whole sound, and sound_reader.h uses it for windows. Internal. One thread at a time for each.
  */
 #ifndef STAGES_AUDIO_SOUND_H
 #define STAGES_AUDIO_SOUND_H
@@ -29,7 +29,7 @@ int weir__sound_decode(weir_sound *sound, const weir_audio_config *config, const
    filled, after which weir__resampler_abort() is called. */
 int weir__sound_add(weir_sound *sound, const weir_audio_config *config, const AVFrame *frame, weir_error *error);
 
-/* What it has allocated: decoded frames, and the samples so far. */
+/* The bytes that it has allocated for decoded frames, and for the samples so far. */
 uint64_t weir__sound_bytes(const weir_sound *sound);
 
 void weir__sound_free(weir_sound *sound);

@@ -1,10 +1,10 @@
 /*
  * Windows of the sound of a file that stays open. Internal. One thread at a time for each reader.
  *
- * A window's samples are those of the whole sound: it begins where the last one has ended, if that is near; else
- * after a seek, with some frames before it, until the decoder has forgotten that it began there; else at the start of
- * the stream. The samples of the last second are kept, because a resampler needs samples in front of its window, and
- * windows may overlap.
+ * A window has the same samples as a decode of the whole sound. If the last window ended nearby, decoding continues
+ * there. Otherwise it begins after a seek, with some frames before the window: the state of the decoder then no
+ * longer depends on where it began. If that is not possible, decoding begins at the start of the stream. The samples
+ * of the last second are kept, because a resampler needs samples in front of its window, and windows may overlap.
  */
 #ifndef STAGES_AUDIO_SOUND_READER_H
 #define STAGES_AUDIO_SOUND_READER_H

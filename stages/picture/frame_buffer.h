@@ -20,7 +20,7 @@ typedef struct weir_frames_builder {
     weir_allocator *allocator; /* NULL = the heap, or shared memory */
     uint8_t *into;             /* the program's memory, of max_bytes; NULL = none */
 
-    uint8_t *scratch; /* for a frame behind which `into` has no room for the slack; NULL = none yet */
+    uint8_t *scratch; /* holds a frame if `into` has no room for the slack behind it; NULL = not needed yet */
     bool is_scratch;  /* the frame of weir__frames_next() is there */
 } weir_frames_builder;
 

@@ -1,9 +1,11 @@
 /*
- * Which frames a temporal unit of AV1 has, which reference slots each reads and writes, and which bytes it is: from the headers,
- * as section 5.9 of the AV1 specification (2019) describes them, without decoding. Internal. Pure; safe for any bytes.
+ * Finds the frames of a temporal unit of AV1, the reference slots that each reads and writes, and the bytes of each. It reads
+ * only the headers, as section 5.9 of the AV1 specification (2019) describes them, and decodes nothing. Internal. Pure; safe for
+ * any bytes.
  *
- * All that a frame takes from earlier ones, it takes from slots that its header names: pictures, motion vectors, probabilities,
- * segments, loop filter deltas (primary_ref_frame is one of its references) and film grain (which must be one of them, too).
+ * A frame takes data of earlier frames only from slots that its header names. These data are pictures, motion vectors,
+ * probabilities, segments, loop filter deltas (primary_ref_frame is one of its references) and film grain (its source must be
+ * one of them, too).
  */
 #ifndef STAGES_READER_AV1_FRAMES_H
 #define STAGES_READER_AV1_FRAMES_H

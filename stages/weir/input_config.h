@@ -22,8 +22,8 @@ extern "C" {
  * patterns), and all protocols except http, https, ftp, sftp, tcp and tls.
  */
 enum {
-    /* Paths of pipes, terminals and other devices (/dev/stdin), and "pipe:0" for an inherited descriptor. For MP4,
-       GIF and PNG, and where frames are selected, the file is not read from front to back: all data from the pipe is
+    /* Paths of pipes, terminals and other devices (/dev/stdin), and "pipe:0" for an inherited descriptor. MP4, GIF
+       and PNG, and files of which frames are selected, are not read from front to back. So all data from the pipe is
        kept in an unnamed temporary file (in TMPDIR, or /tmp). */
     WEIR_ALLOW_PIPES = 1,
     /* Servers (https, tls) whose certificate is not trusted, or is for another host. Without this flag, certificates are

@@ -22,8 +22,8 @@ typedef enum weir_resize {
     WEIR_RESIZE_CROP,    /* the smallest picture that covers width × height, aspect kept, cropped to its centre */
 } weir_resize;
 
-/* How a pixel is stored. Values of 16 and 10 bits are 16-bit numbers in the byte order of the CPU: they keep what sources of more
-   than 8 bits have, and are always made by the exact scaler. */
+/* How a pixel is stored. Values of 16 and 10 bits are 16-bit numbers in the byte order of the CPU. They keep the precision of
+   sources with more than 8 bits. The exact scaler always makes them. */
 typedef enum weir_pixel {
     WEIR_PIXEL_RGB24 = 0, /* three bytes: red, green, blue */
     WEIR_PIXEL_GRAY8,     /* one byte: luma, 0 black to 255 white */

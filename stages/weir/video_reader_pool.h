@@ -1,5 +1,5 @@
 /*
- * A pool keeps video readers open, so that a file that comes again need not be opened and indexed again.
+ * A pool keeps video readers open, so a file that is read again need not be opened and indexed again.
  *
  *     weir_video_reader_pool *pool = NULL;
  *     int rc = weir_video_reader_pool_new(&pool, NULL, 0, &error);
@@ -11,16 +11,16 @@
  *     …
  *     weir_video_reader_pool_free(pool);
  *
- * A reader from a pool gives the same frames, times and error texts as one that weir_video_reader_open() has opened just now.
+ * A reader from a pool gives the same frames, times and error texts as a new one from weir_video_reader_open().
  *
  * Any thread may call these functions, at the same time as others. One thread at a time uses a reader that was taken. Two threads that
  * take the same path at the same time get two readers. After fork(), the child must not use the parent's pool.
  *
  * Which files are kept: regular files that a path names, and that are still the same at the next take. A file is the same if
  * its device, inode, size, and times of change and modification are. Otherwise, it is opened anew. These are never kept: URLs,
- * pipes, and files that were modified less than two seconds before they were opened, because a further change
- * may not show in their time.
- * Also a reader is not kept if its last request failed, found damage, or was for all frames or the first frames.
+ * pipes, and files that were modified less than two seconds before they were opened, because a further change may not show in
+ * their time. A reader is not kept, either, if its last request failed, found damage, or was for all frames or the first
+ * frames.
  */
 #ifndef WEIR_VIDEO_READER_POOL_H
 #define WEIR_VIDEO_READER_POOL_H

@@ -1,7 +1,7 @@
 /*
- * What live exports share. They serve one pipeline at a time. They get what happens as the records that a database
- * would hold. So an export from a database and a live one share the code behind. They need no locks: everything runs
- * on the thread of the pipeline's observers, except opening and closing, which happen before and after.
+ * The common part of live exports. They serve one pipeline at a time. They get the same records that a database would
+ * hold. So an export from a database and a live one use the same code. They need no locks: everything runs on the
+ * thread of the pipeline's observers, except opening and closing, which happen before and after.
  */
 #ifndef STATS_EXPORT_LIVE_EXPORT_H
 #define STATS_EXPORT_LIVE_EXPORT_H

@@ -57,9 +57,8 @@ static const fault_query references = {
     }
 
 /*
- * A lap starts where the one before it ended, and ends later. The tolerance allows for a wall clock that is adjusted, by
- * a little if NTP does it, and for recorders other than the engine; a lap that is missing, or is there twice, shows as
- * its whole length.
+ * A lap starts where the one before it ended, and ends later. The tolerance is for a wall clock that NTP adjusts by a
+ * little, and for recorders other than the engine. A lap that is missing or recorded twice differs by its whole length.
  */
 #define LAPS(table) \
     "SELECT printf('row %d of " table ": %.3f s are %s between it and the lap of %s before it', id, abs(apart)," \

@@ -1,6 +1,6 @@
 /*
- * Copies runs from one database into another, which ATTACHes it. The schemas say what is copied: every table with a
- * run_id that both have, and every column of it that both have, except the row's id, which is new.
+ * Copies runs from one database into another, which ATTACHes the first. The schemas say what is copied: every table
+ * with a run_id that both have, and every column of it that both have. Only the ids of the rows are new.
  */
 #include <weir/query.h>
 
@@ -171,7 +171,7 @@ static int fill_new(void *self, sqlite3 *db)
     return status;
 }
 
-/* A new database is there with the runs, or not at all. *was_made false: it is there already. */
+/* Makes the database with the runs, or no database. *was_made false: one exists already. */
 static int merge_into_new(merging *m, bool *was_made)
 {
     *was_made = false;

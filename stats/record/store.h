@@ -107,8 +107,9 @@ unsigned weir__store_fork_number(void);
 void weir__store_run(void *store);
 
 /* SQLite's hook after each commit. Moves what the log (-wal) holds into the database, as SQLite's own hook does, every 1,000
-   pages. Readers that follow each other without a gap keep the log from being begun again: at twice as many, waits for
-   them, as long as for any lock, and if that is not enough, at twice as many again. */
+   pages. Readers that follow each other without a gap keep SQLite from starting the log again. At twice as many pages, the
+   hook therefore waits for the readers, as long as for any lock. If that is not enough, it waits again at twice as many
+   pages. */
 int weir__store_checkpoint(void *store, sqlite3 *db, const char *name, int num_pages);
 
 #endif

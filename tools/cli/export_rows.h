@@ -1,4 +1,4 @@
-/* Options of command lines, made of the rows of weir/export.h. */
+/* Makes options of command lines from the rows of weir/export.h. */
 #ifndef TOOLS_CLI_EXPORT_ROWS_H
 #define TOOLS_CLI_EXPORT_ROWS_H
 
@@ -14,8 +14,9 @@ typedef struct export_rows {
 
 void export_rows_add(export_rows *rows, option_row row);
 
-/* Adds the settings of a format, either those of exports from a database or of live ones, which need the option of the format;
-   options_offset: where its weir_export_options are in the settings. One that is there already is not added again. */
+/* Adds the settings of a format: those of exports from a database, or those of live exports, which need the option of the
+   format. options_offset is where its weir_export_options are in the settings. A setting that is already in the list is not
+   added again. */
 void export_rows_add_settings(export_rows *rows, const weir_export_format *format, bool from_database,
                               size_t options_offset);
 

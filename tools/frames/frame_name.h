@@ -8,9 +8,9 @@
  * The name below the output folder, without an extension; to be freed. `root` and the slash behind it are left out where the
  * address begins with them ("" = nothing is).
  *
- * Different identities have different names, except that slashes at the start and empty parts count for nothing: the parts
- * "." and ".." become "_" and "__", and a part of underscores gets two more; a part that is too long for a file system is
- * cut and gets a digest; the number among equals, if it is not 0, is behind a "~".
+ * Different identities have different names, except that slashes at the start and empty components of a path are ignored.
+ * The components "." and ".." become "_" and "__", and a component of underscores gets two more. A component that is too
+ * long for a file system is cut and gets a digest. If the number among equal items is not 0, it follows a "~".
  */
 char *frame_name_of(weir_identity identity, const char *root);
 

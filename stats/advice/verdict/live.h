@@ -6,11 +6,11 @@
 
 #include "stats/advice/verdict/verdict_view.h"
 
-/* A look takes up to so many times its time, until the rate of items is known. */
+/* A look takes up to this many times time_ns, until the rate of items is known. */
 enum { LIVE_LONGEST_LOOK = 4 };
 
-/* Samples the pipeline for so long, or up to LIVE_LONGEST_LOOK times as long if items come in bursts; `stops` (NULL = never) ends this
-   and other calls early, as the end of the run does. The texts of the view belong to the pipeline. WEIR_OK: free it with
+/* Samples the pipeline for time_ns, or for up to LIVE_LONGEST_LOOK times as long if items come in bursts. `stops` (NULL = never)
+   and the end of the run end this and other calls early. The texts of the view belong to the pipeline. WEIR_OK: free it with
    weir__verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
 int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
 
