@@ -154,7 +154,7 @@ TEST_CASE(what_an_index_cannot_keep_of_a_list_is_refused_by_name)
     put_file("word.csv", "path,start\nclips/run/a.mp4,1\nclips/run/a.mp4,1:30\n");
     put_file("back.csv", "path,start,end\nclips/run/a.mp4,1,0.5\n");
     put_file("zero.csv", "path,end\nclips/run/a.mp4,0\n");
-    assert_refused(RUN("cut.csv"), 2, "the column \"Width\" of the list has the name of a column that the index has");
+    assert_refused(RUN("cut.csv"), 2, "the column \"Width\" of the list has the name of a column of the index");
     assert_refused(RUN("same.csv"), 2, "same.csv, line 1: two columns have the same name");
     assert_refused(RUN("none.csv"), 2, "none.csv, line 1: a column has no name");
     assert_refused(RUN("long.csv"), 2, "long.csv, line 2: more cells than columns");

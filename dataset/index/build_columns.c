@@ -21,8 +21,8 @@ static int check_names(const weir_dataset_build_options *options, weir_error *er
         if (added == SQLITE_ERROR)
             rc = weir_error_set(
                 error, WEIR_EINVAL, 0,
-                "the column \"%s\" of the list has the name of a column that the index has, or of another "
-                "one in other letters: rename it",
+                "the column \"%s\" of the list has the name of a column of the index, or differs from another column "
+                "only in upper and lower case: rename it",
                 name);
         else
             code = added;

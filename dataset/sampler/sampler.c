@@ -296,7 +296,7 @@ static int check_sampler(const weir_sampler_config *config, weir_error *error)
     if (config->num_items > max_items || config->num_samples > max_items)
         return refuse_sampler(error, "num_items and num_samples must be at most 2^62");
     if ((unsigned)config->order > WEIR_SAMPLER_GROUPS || (unsigned)config->share > WEIR_SHARE_DROP)
-        return refuse_sampler(error, "order or share is not a value of its enum");
+        return refuse_sampler(error, "order or share is not a value of its enum; see weir/sampler.h");
     int status = check_order(config, error);
     if (status != WEIR_OK)
         return status;
@@ -358,8 +358,9 @@ static int take_classes(weir_sampler *sampler, const uint32_t *classes, weir_err
     for (uint64_t i = 0; i < num_items; i++) {
         if (classes[i] >= num_classes)
             return weir_error_set(error, WEIR_EINVAL, 0,
-                                  "sampler: item %" PRIu64 " is of class %" PRIu32 ", but num_classes is %" PRIu32, i,
-                                  classes[i], num_classes);
+                                  "sampler: item %" PRIu64 " is of class %" PRIu32
+                                  "; classes must be below num_classes, %" PRIu32,
+                                  i, classes[i], num_classes);
         sampler->classes[classes[i]].length++;
     }
     uint64_t start = 0;

@@ -93,7 +93,8 @@ static int sampler_config_init(void *config, weir_error *error)
     if (!source->paths == !source->items.fill)
         return weir_error_set(error, WEIR_EINVAL, 0, "the sampler needs either paths or items.fill");
     if ((unsigned)source->failed > WEIR_FAILED_LEAVE_OUT)
-        return weir_error_set(error, WEIR_EINVAL, 0, "failed is %d, not a value of its enum", (int)source->failed);
+        return weir_error_set(error, WEIR_EINVAL, 0, "failed is %d; give a value of weir_sampler_failed",
+                              (int)source->failed);
     bool is_copy = source->made; /* of a config that was initialised: its paths are part of `dataset` */
     weir_sampler *sampler;
     int rc = weir_sampler_new(&source->sampler, &sampler, error);

@@ -479,7 +479,8 @@ void weir__tracker_step_ends(weir_task *slot, int status)
 static int check_checkpoint_options(const weir_pipeline_options *options, weir_error *error)
 {
     if ((unsigned)options->checkpoints > WEIR_CHECKPOINTS_DONE)
-        return weir_error_set(error, WEIR_EINVAL, 0, "checkpoints is not a weir_checkpoints");
+        return weir_error_set(error, WEIR_EINVAL, 0, "checkpoints is %d; give a value of weir_checkpoints",
+                              (int)options->checkpoints);
     if (options->num_resume && !options->resume)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_resume is %zu, but resume is NULL", options->num_resume);
     if (options->num_resume && !options->checkpoints)

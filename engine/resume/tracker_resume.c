@@ -62,8 +62,8 @@ static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint 
     if (!op->renumber && num_given > 1)
         return weir_error_set(
             error, WEIR_EINVAL, 0,
-            "source \"%s\" can be resumed from one checkpoint, but there are %zu: only a sampler can "
-            "divide its rest again",
+            "source \"%s\" can be resumed from one checkpoint only, but %zu are given: only a sampler can divide "
+            "what is left among ranks again",
             source->node->short_name, num_given);
     if (status == WEIR_SKIP && !op->renumber)
         return weir_error_set(error, WEIR_EINVAL, 0,

@@ -413,7 +413,8 @@ static int collate_config_init(void *self, weir_error *error)
     if (config->num_items == 0 && config->max_frames == 0 && config->max_bytes == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "set num_items, max_frames or max_bytes: a batch has no limit");
     if ((unsigned)config->dtype > WEIR_DTYPE_UINT16 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
-        return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not a value of its enum");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "dtype or layout is not a value of its enum; see weir/collate.h");
     int rc = weir__window_check(config, error);
     if (rc == WEIR_OK)
         rc = weir__allocator_use(config->allocator, "collate", error);

@@ -471,12 +471,13 @@ static int check_options(const char *pattern, const weir_trace_options *options,
     if (!*pattern)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write a trace: its file has no name");
     if (options->flush_interval_ns < 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "flush_interval_ns is below 0");
+        return weir_error_set(error, WEIR_EINVAL, 0, "flush_interval_ns is negative; use 0 for the default");
     if (options->last_ns < 0 || (options->last_ns && !has_triggers))
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "last_ns is given without a trigger: set on_stall, on_failure or on_request");
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "last_ns is negative, or given without a trigger; set on_stall, on_failure or on_request");
     if (!schedule->active && (schedule->skip_first || schedule->wait || schedule->warmup || schedule->repeat))
-        return weir_error_set(error, WEIR_EINVAL, 0, "the schedule has no active steps");
+        return weir_error_set(error, WEIR_EINVAL, 0, "the schedule has no active steps; set schedule.active");
     if (schedule->active && has_triggers)
         return weir_error_set(error, WEIR_EINVAL, 0, "a schedule and triggers are given; choose one of them");
     return WEIR_OK;

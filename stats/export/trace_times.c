@@ -78,7 +78,9 @@ int weir_trace_times_read(const char *path, const weir_trace_part *part, weir_tr
 {
     if (!path || !facts || !each || by > WEIR_TRACE_BY_PROCESS ||
         (part && (part->since_ns < 0 || part->until_ns < 0)))
-        return weir_error_set(error, WEIR_EINVAL, 0, "an argument is NULL or out of range");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "path, facts and each must not be NULL, by must be a weir_trace_by, and since_ns and "
+                              "until_ns must not be negative");
     weir_trace_tables tables;
     *facts = (weir_trace_facts){ 0 };
     int status = weir__trace_tables_open(&tables, &path, 1, false, error);

@@ -454,7 +454,7 @@ static int reopen_immutable(const char *path, sqlite3 **db, weir_error *error)
     else if (stat(log_path, &log) == 0 && log.st_size > 0)
         status = weir_error_set(error, WEIR_EACCESS, 0,
                                 "cannot read database %s: its log (the file that ends in -wal) cannot be read in a "
-                                "folder that cannot be written to; copy both files to another folder",
+                                "folder that is not writable; copy both files to another folder",
                                 weir__path_for_message(path).text);
     else {
         weir__database_close(*db);
