@@ -190,9 +190,10 @@ WEIR_API const char *weir_dataset_class_name(const weir_dataset *dataset, uint32
    WEIR_ENOTFOUND with *error (may be NULL) filled: a clip has no label; or the statuses of weir_dataset_open(). */
 WEIR_API int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_error *error);
 
-/* For weir_sampler_config.sizes: of each clip, an SQL expression of the columns of `clip`, the user's included: "width * 1.0 / height"
-   (NULL = the clip's duration in seconds). 8 bytes per clip; the caller frees it. WEIR_OK; WEIR_EINVAL with *error (may be NULL) filled:
-   the expression is not valid SQL, or is not a number for a clip; or the statuses of weir_dataset_open(). */
+/* For weir_sampler_config.sizes: the value of an SQL expression for each clip, such as "width * 1.0 / height" (NULL = the clip's
+   duration in seconds). It may use the columns of `clip`, including the user's. 8 bytes per clip; the caller frees it. WEIR_OK;
+   WEIR_EINVAL with *error (may be NULL) filled: the expression is not valid SQL, or is not a number for a clip; or the statuses of
+   weir_dataset_open(). */
 WEIR_API int weir_dataset_read_sizes(weir_dataset *dataset, const char *expression, double **sizes,
                                      weir_error *error);
 

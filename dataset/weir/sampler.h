@@ -65,9 +65,9 @@ typedef enum weir_sampler_order {
                              the items are in num_buckets of equal total size. In each epoch each bucket is shuffled and cut into
                              windows of window_items; what is left of the buckets makes further ones; then the windows are
                              shuffled. 8 bytes per item */
-    WEIR_SAMPLER_GROUPS, /* as SHUFFLED, but within each window of window_items, the items of a group come one after the other: the
-                            clips of one file, which then share what they decode (weir_video_config.keep_open). 8 bytes per item,
-                            and 32 per item of a window */
+    WEIR_SAMPLER_GROUPS, /* as SHUFFLED, but within each window of window_items, the items of a group come one after the other. A
+                            group is, for example, the clips of one file, which then share what they decode
+                            (weir_video_config.keep_open). 8 bytes per item, and 32 per item of a window */
 } weir_sampler_order;
 
 /* How positions that do not divide evenly among the ranks are handled. */
@@ -196,15 +196,15 @@ typedef struct weir_sampler_source_config {
  *
  * Equal counts are kept when items fail: with WEIR_FAILED_REPLACE each position of the share becomes a result, so a rank
  * delivers exactly weir_sampler_count() items in each epoch. An item that fails is replaced by that of the next position of
- * the share, after the last one by the first one; each failure is counted, reported and held against max_failures. If all
- * items of the share fail in one place, the pipeline fails. So it does if a task of a later stage fails, where nothing can
- * be replaced: put what may fail into the stage behind the sampler, or choose WEIR_FAILED_LEAVE_OUT. What stages skip
+ * the share, and at the end by the first one. Each failure is counted, reported and limited by max_failures. If all items
+ * of the share fail at one position, the pipeline fails. It also fails if a task of a later stage fails, where nothing can
+ * be replaced. So put what may fail into the stage behind the sampler, or choose WEIR_FAILED_LEAVE_OUT. What stages skip
  * (WEIR_SKIP) is left out, and a clip that fails after some of its chunks (WEIR_MORE) is not replaced.
  *
  * With weir_pipeline_options.resume the source continues where the checkpoint was made. A single text is that of this
- * rank. The texts of all ranks are divided among the ranks there are now, in any number: in epochs that had begun, each
- * rank gets every `world.size`th of the items that are left, shared as `share` says, and positions are numbered
- * anew. Epochs that had not begun are shared as usual.
+ * rank. With the texts of all ranks, what is left is divided among the present ranks, however many they are. In epochs
+ * that had begun, each rank gets every `world.size`th of the items that are left, shared as `share` says. Positions get
+ * new numbers. Epochs that had not begun are shared as usual.
  */
 extern WEIR_API const weir_op weir_sampler_source;
 

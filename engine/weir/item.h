@@ -56,15 +56,16 @@ WEIR_API void weir_item_move(weir_item *out, weir_item *in);
    task (WEIR_KEPT). Release `to` with weir_item_release(). */
 WEIR_API void weir_item_keep(weir_item *to, weir_item *in);
 
-/* For operations that output an item which they had kept with weir_item_keep(): moves its data to `out`, which is then
-   that item, with its own seq, source, epoch and label instead of those of the task. Release `kept` afterwards. */
+/* For operations that output an item which they had kept with weir_item_keep(). Moves its data to `out`, which is then
+   that item: it has its own seq, source, epoch and label, not those of the task. Release `kept` afterwards. */
 WEIR_API void weir_item_pass(weir_item *out, weir_item *kept);
 
 /* ---- identities ---- */
 
 /*
- * What an item is, apart from what it is called: its address, and its number among the items of its list that have the same
- * one, from 0. Compare items of several runs by it, and make names of files of it, never of labels.
+ * What makes an item different from all others, whatever its label is. It has the address, and the number (from 0) among
+ * the items of the list with the same address. Use it to compare items of several runs, and to make names of files. Never
+ * use labels for that.
  *
  * The address of a path is the path itself. The address of a URL is the URL without user names, passwords, tokens,
  * signatures and what belongs to them (X-Amz-Date, Expires). So an object has the same identity under each signature.

@@ -27,10 +27,10 @@ typedef void weir_log_function(void *self, weir_log_level level, const char *lin
 WEIR_API void weir_log_set_function(weir_log_function *function, void *self);
 
 /*
- * From now on lines wait in a queue of the process until the program takes them with weir_log_take(): for programs that must
- * write their log on a thread of their own, such as an interpreter or a notebook. It holds max_lines (0 = 1024); further ones are
- * lost, and counted. Like weir_log_set_function(), which ends it, call it before any pipeline runs. What waits stays in the queue.
- * In a forked child the queue is empty: the parent has these lines.
+ * From now on, lines wait in a queue of the process until the program takes them with weir_log_take(). This is for programs that
+ * must write their log on a certain thread, such as an interpreter or a notebook. The queue holds max_lines (0 = 1024); further
+ * lines are lost, and counted. Call it before any pipeline runs, like weir_log_set_function(), which ends it. Lines that wait then
+ * stay in the queue. In a forked child the queue is empty: the parent has these lines.
  */
 WEIR_API void weir_log_queue_start(uint32_t max_lines);
 

@@ -87,9 +87,9 @@ WEIR_API int64_t weir_histogram_quantile_ns(const weir_histogram *histogram, dou
 WEIR_API void weir_histogram_bucket_range(uint32_t index, int64_t *low_ns, int64_t *high_ns);
 
 /*
- * Encodes the histogram for storage: one version byte (1), then for each used bucket, in order, its distance from the
- * previous used bucket (the first: from 0) and its count, both as LEB128 varints. The bytes are the same on every
- * machine. Returns the size in bytes; writes them only if `capacity` is large enough.
+ * Encodes the histogram for storage. First comes one version byte (1). Then each used bucket follows, in order: its
+ * distance from the previous used bucket (the first: from 0) and its count, both as LEB128 varints. The bytes are the
+ * same on every machine. Returns the size in bytes; writes them only if `capacity` is large enough.
  */
 WEIR_API size_t weir_histogram_encode(const weir_histogram *histogram, void *bytes, size_t capacity);
 

@@ -2,11 +2,11 @@
  * What the engine reports about a run. An observer is a table of functions. All of them except attach(), detach() and
  * mark() are called on a dedicated thread of the pipeline, never concurrently and never under a lock.
  *
- * Blocking: an observer may block as long as it needs. Scheduling, deadlines, stop and the ends of laps do not wait
- * for it. Only weir_pipeline_free() waits, until the last call has returned. Meanwhile the engine buffers its
- * reports: up to 64 laps, after which new laps are joined to the newest one of their mode and phase (weir_lap.num_joined),
- * so that sums stay exact; and up to 16 MiB of failures and events. Whatever does not fit is counted; as soon as there is room,
- * an event "dropped" and a log line report the number.
+ * Blocking: an observer may block as long as it needs. Scheduling, deadlines, stop and the ends of laps do not wait for it.
+ * Only weir_pipeline_free() waits, until the last call has returned. Meanwhile the engine buffers up to 64 laps. Further laps
+ * are joined to the newest one of their mode and phase (weir_lap.num_joined), so sums stay exact. It also buffers up to 16 MiB
+ * of failures and events. What does not fit is counted. As soon as there is room, an event "dropped" and a log line report the
+ * number.
  *
  * Pointers inside the structs are valid during the call only, except names of stages, queues and pools, which are valid
  * until the pipeline is freed.
@@ -61,9 +61,9 @@ typedef struct weir_run_info {
 } weir_run_info;
 
 /*
- * The position of the consumer during a lap, which has one mode and one phase. The phase is "startup" until the first step is
- * marked, then "loop", then "finish" once the sources have ended, or what weir_pipeline_mark_phase() has set. "" means that
- * the lap ended before any mark; if marks follow, it belongs to the start-up.
+ * The position of the consumer during a lap, which has one mode and one phase. The phase is what weir_pipeline_mark_phase()
+ * has set. Without phase marks, it is "startup" until the first step is marked, then "loop", and "finish" once the sources
+ * have ended. "" means that the lap ended before any mark; if marks follow, it belongs to the start-up.
  *
  * A mode or phase that has lasted for a second ends the interval. Those that change more often share an interval: each mode
  * and phase has one lap in it, for all stretches of time that belong to it. The laps of an interval follow each other, in the

@@ -111,8 +111,8 @@ typedef struct weir_op {
      * reported and limited (max_failures) as any other.
      *   attempt  from 1: the attempt-th item in this place; all before it have failed. 0: out is NULL, and nothing is made
      * WEIR_OK; WEIR_SKIP: this source promises nothing, the item is lost; or negative with *error filled: there is no other
-     * item, and the pipeline fails. Any thread, also while run() runs. A failure in a later stage cannot be mended in
-     * this way: it fails the pipeline if attempt 0 gives WEIR_OK. A task that has made some of its results (WEIR_MORE) is not
+     * item, and the pipeline fails. Any thread, also while run() runs. A failure in a later stage cannot be replaced in this
+     * way: it fails the pipeline if attempt 0 gives WEIR_OK. A task that has made some of its results (WEIR_MORE) is not
      * replaced.
      */
     int (*replace)(const void *config, uint64_t epoch, uint64_t seq, uint64_t attempt, weir_item *out,
@@ -153,9 +153,10 @@ WEIR_API int weir_task_set_label(weir_task *task, const char *text);
 WEIR_API weir_identity weir_task_identity(const weir_task *task);
 
 /*
- * For operations that take an input apart (WEIR_MORE): the result that this call of run() makes is number `number` of
- * its input, and an item of its own: its seq is weir_task_seq() << WEIR_NUMBER_BITS, plus the number. Without it, all
- * results have the seq of the input. Only on the thread that runs the task, before it returns.
+ * For operations that make several items of one input (WEIR_MORE). The result of this call of run() gets the number
+ * `number` among the results of its input. Its seq is weir_task_seq() << WEIR_NUMBER_BITS, plus this number. Without
+ * this function, all results have the seq of the input. Call it only on the thread that runs the task, before run()
+ * returns.
  */
 #define WEIR_NUMBER_BITS 24
 WEIR_API void weir_task_set_number(weir_task *task, uint64_t number);
@@ -167,8 +168,8 @@ WEIR_API void weir_task_set_number(weir_task *task, uint64_t number);
  */
 WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
 
-/* The same for time in which a child process worked for the task, but had no CPU (/proc/PID/schedstat): it is added to
-   run_delay_time of the pool of its stage and of the process. */
+/* The same for time in which a child process worked for the task, but waited for a CPU (/proc/PID/schedstat). It is
+   added to run_delay_time of the pool of the stage, and of the process. */
 WEIR_API void weir_task_add_run_delay(weir_task *task, int64_t delay_ns);
 
 /*
@@ -234,12 +235,12 @@ WEIR_API const void *weir_task_config(const weir_task *task);
 WEIR_API int weir_task_fail(weir_task *task, int status, int library_code, const char *format, ...) WEIR_PRINTF(4, 5);
 
 /*
- * Sets an object that tells more about the failure of the task than a message: an exception, a record. The task owns it from now on,
- * and releases an earlier one. If the task fails, and the pipeline keeps failures (weir_pipeline_options.kept_failures), it waits
- * there with the failure for weir_pipeline_next_failure(). Otherwise it is released when the task has ended, on the thread that has run the
- * task; with the failure if that is lost, on the thread of the failure that takes its place. release is called once, under no
- * lock (NULL = nothing to release). Call it where weir_task_fail() may be called; also in task hooks. WEIR_OK; or
- * WEIR_EINVAL: task or cause is NULL, and the cause is still the caller's.
+ * Sets an object that tells more about the failure of the task than a message, such as an exception. The task owns it from now on,
+ * and releases an earlier one. If the task fails, and the pipeline keeps failures (weir_pipeline_options.kept_failures), the object
+ * waits there with the failure for weir_pipeline_next_failure(). If that failure is lost, the object is released on the thread of
+ * the failure that replaces it. In all other cases it is released when the task has ended, on the thread that ran the task. release
+ * is called once, under no lock (NULL = nothing to release). Call this function where weir_task_fail() may be called, or in task
+ * hooks. WEIR_OK; or WEIR_EINVAL: task or cause is NULL, and the cause is still the caller's.
  */
 WEIR_API int weir_task_set_cause(weir_task *task, void *cause, void (*release)(void *cause));
 
@@ -281,9 +282,9 @@ typedef struct weir_task_hook {
 } weir_task_hook;
 
 /*
- * Runs when a stage (or a source) starts, before its first task, and when it ends, after its last one, on a pool
- * thread. end runs if, and only if, its start returned WEIR_OK, also on stop and failure. A negative result fails the
- * pipeline.
+ * start runs when a stage or a source starts, before its first task. end runs when it ends, after its last task. Both
+ * run on a pool thread. end runs if, and only if, start returned WEIR_OK, also on stop and failure. A negative result
+ * fails the pipeline.
  */
 typedef struct weir_stage_hook {
     void *self;

@@ -57,11 +57,11 @@ WEIR_API int weir_output_check_sized(const char *path, weir_output_kind kind, co
                                      size_t rules_size, weir_error *error);
 
 /*
- * Whether that kind of file may be written to the path: there is no file yet, an empty one, one of this kind, or a pipe or
- * a device. "-" is stdout, which must not be an input. The path of a database is not a special name of SQLite
- * (":memory:", "file:…"). Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or WEIR_EINVAL (WEIR_EDATA
- * where a database is added to and the file is none) with *error (may be NULL) filled: one line that names the path,
- * the reason and the way out. Any thread.
+ * Says whether a file of this kind may be written to the path. It may if there is no file, an empty file, a file of this
+ * kind, a pipe or a device. "-" is stdout, which must not be an input. The path of a database is not a special name of
+ * SQLite (":memory:", "file:…"). Links are followed. Changes nothing. rules may be NULL. WEIR_OK; or WEIR_EINVAL
+ * (WEIR_EDATA if a database is to be extended, and the file is not one). Then *error (may be NULL) has one line with the
+ * path, the reason, and what to do. Any thread.
  */
 static inline int weir_output_check(const char *path, weir_output_kind kind, const weir_output_rules *rules,
                                     weir_error *error)

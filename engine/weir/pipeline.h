@@ -189,9 +189,9 @@ typedef struct weir_pipeline_options {
     /* So many failures wait for weir_pipeline_next_failure(), each in about 1 kB; of more, the oldest is lost (0 = none are
        kept). */
     uint32_t kept_failures;
-    /* The run begins at the start of this epoch, as if those before it had been delivered: items have its number, and
-       weir_stage_options.epochs counts it (with 5 epochs and 3, two are left). All sources need epochs. Not together with resume, which
-       begins where its checkpoint was made (0 = the first one). */
+    /* The run begins at the start of this epoch, as if those before it had been delivered. Items have its number.
+       weir_stage_options.epochs counts from epoch 0: with 5 epochs, and 3 here, two are left. All sources need epochs. Not together
+       with resume, which begins where its checkpoint was made (0 = the first one). */
     uint64_t begin_epoch;
     /* The last call, once everything of a pipeline that was built is freed: tasks, observers, release functions, configs. What they
        use may be freed now. On the thread that frees it: that of weir_pipeline_free(), or one of the pipeline, for which
@@ -549,8 +549,9 @@ typedef struct weir_stage_snapshot {
     int64_t child_delay_ns;
     uint64_t num_work; /* the work that its tasks have reported as done since the start, see weir_task_advance() */
     const char *work_unit; /* the unit of num_work; NULL = nothing was reported yet */
-    /* Looks at the threads that run its tasks, at even distances, since the start: how many, and in how many of them a thread
-       slept. 0 looks: there is no permission to read /proc/self/task/TID/syscall, or no task ran for long enough. */
+    /* At regular intervals, the engine looks at the threads that run its tasks. num_looks is the number of looks since the
+       start, and num_waits says in how many of them a thread slept. 0 looks: there is no permission to read
+       /proc/self/task/TID/syscall, or no task ran for long enough. */
     uint64_t num_looks;
     uint64_t num_waits[WEIR_NUM_WAITS];
     /* Parts of waiting_in at the end of an epoch. tail: until its last items are done. gap: then, until the next

@@ -1,7 +1,7 @@
 /*
- * Structs that a program passes with their size, so that they can grow: the program may have been compiled with older headers, in
- * which the struct is shorter, or with newer ones, in which it is longer. For operations and libraries with such configs of their
- * own.
+ * Copies structs that a program passes with their size, so that they can grow. The program may have been compiled with older
+ * headers, in which the struct is shorter, or with newer ones, in which it is longer. This is for your own operations and
+ * libraries that have such configs.
  */
 #ifndef WEIR_STRUCT_COPY_H
 #define WEIR_STRUCT_COPY_H

@@ -61,8 +61,9 @@ typedef enum weir_trace_kind {
      */
     WEIR_TRACE_NAME = 32, /* not used in records: the first of these kinds */
     /* A span or frame begins or ends. detail: 0 = it is inside the open spans of its thread, and value is the number of
-       spans around it. 1 = it may overlap others, and value is its id. 2 = a frame: likewise, and number is the last 32
-       bits of the frame's, not the thread. Of spans that are open when recording is switched, one of the two is missing. */
+       spans around it. 1 = it may overlap others, and value is its id. 2 = a frame: as 1, but number is the last 32 bits
+       of the frame's number, not the thread. For spans that are open when recording is switched on or off, one of the two
+       records is missing. */
     WEIR_TRACE_SPAN_BEGIN = 33,
     WEIR_TRACE_SPAN_END = 34,
     /* A value of a counter was set. value: the bits of the double; number: not the thread, but the bytes of "category/name" in

@@ -106,10 +106,10 @@ typedef enum weir_part {
  * Python, put the tensor into a capsule named "dltensor_versioned".
  *
  * The item does not change, and it can have any number of tensors, also several of the same part. They share its memory. The
- * memory is freed when the item and all its tensors have been freed: the item by weir_item_release() or weir_frames_free()
- * (weir_audio_free(), weir_collated_free()), each tensor by its deleter, which its owner calls once, on any thread. Tensors may
- * be written to; all that share the memory see the changes. Tensors of an item whose data others also have (a replay of
- * weir_cache) are read-only.
+ * memory is freed when the item and all its tensors have been freed. The item is freed by weir_item_release() or
+ * weir_frames_free() (weir_audio_free(), weir_collated_free()). Each tensor is freed by its deleter, which its owner calls
+ * once, on any thread. Tensors may be written to; all that share the memory see the changes. If other items have the same data
+ * (a replay of weir_cache), the tensors are read-only.
  *
  * wanted: the device that the tensor names (NULL = that of the memory); in Python, this is dl_device. Nothing is
  * copied, so only two devices are possible: the device of the memory, or the host ({ WEIR_MEMORY_HOST, 0 }) for

@@ -1,6 +1,6 @@
 /*
- * What decode stages and readers take in addition to paths: files in memory, if the source has the bytes (the tar stage outputs
- * such files, too); files that the program reads itself; and items of a dataset.
+ * What decode stages and readers take in addition to paths. These are files in memory, if the source has the bytes (the tar
+ * stage also outputs such files), files that the program reads itself, and items of a dataset.
  */
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H

@@ -143,9 +143,9 @@ typedef struct weir_directory_config {
 /*
  * The source. If no file of the listing matches, the source fails, and so does the pipeline, with the error of
  * weir_directory_count(). It does not fail with `may_be_empty`. It also does not fail if files match but `accept`
- * takes none of them. It does not fail either if the files that match are done already in a run that is resumed.
- * weir_source_directory() refuses, and weir_builder_build() reports, a root that is missing or not a folder
- * (WEIR_ENOTFOUND), not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
+ * takes none of them. Nor does it fail if the files that match were done before, in the run that is resumed.
+ * weir_source_directory() refuses a root that is missing or not a folder (WEIR_ENOTFOUND), not readable
+ * (WEIR_EACCESS) or not given (WEIR_EINVAL). weir_builder_build() reports it.
  */
 extern WEIR_API const weir_op weir_directory_source;
 
@@ -160,13 +160,12 @@ WEIR_API int weir_directory_count_sized(const weir_directory_config *config, siz
                                         uint64_t *count, weir_error *error);
 
 /*
- * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is
- * not changed; unreadable folders are skipped without a message, as the source will report them. Any thread. *count
- * is set in any case.
- * WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses; WEIR_EACCESS or WEIR_EIO if there is no
- * file, but a folder that could not be read; WEIR_ENOTFOUND if nothing matches (neither with `may_be_empty`, nor if `accept`
- * takes nothing of what matches): the error says what was looked for, and what is there instead, by extension; for example "no
- * file in DIR or its subfolders matches *.mp4; it has 3 other videos: 1 .avi, 1 .mkv, 1 .MP4".
+ * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is not
+ * changed. Unreadable folders are skipped without a message, because the source will report them. Any thread. *count is set in
+ * any case. WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses; WEIR_EACCESS or WEIR_EIO if
+ * there is no file, but a folder that could not be read; WEIR_ENOTFOUND if nothing matches (neither with `may_be_empty`, nor
+ * if `accept` takes nothing of what matches): the error says what was looked for, and what is there instead, by extension; for
+ * example "no file in DIR or its subfolders matches *.mp4; it has 3 other videos: 1 .avi, 1 .mkv, 1 .MP4".
  */
 static inline int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
                                        weir_error *error)

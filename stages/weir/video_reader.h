@@ -90,7 +90,7 @@ typedef struct weir_video_source {
  *
  * WEIR_OK: the caller frees *reader with weir_video_reader_free(). Otherwise *reader is NULL, *error (may be NULL) is filled, and
  * the status is one of weir/video.h, or WEIR_EINVAL. After a failure, the bytes (with own_bytes) are freed, and functions.close has
- * been called; but not if reader, source or a size is missing, or if the program's structs are newer than the library.
+ * been called. Neither is done if reader, source or a size is missing, or if the program's structs are newer than the library.
  */
 WEIR_API int weir_video_reader_open(weir_video_reader **reader, const weir_video_source *source, size_t source_size,
                                     const weir_video_config *config, size_t config_size, weir_error *error);
@@ -211,9 +211,10 @@ WEIR_API int weir_video_reader_begin(weir_video_reader *reader, const weir_sampl
                                      const weir_picture_config *picture, size_t picture_size, weir_error *error);
 
 /*
- * Returns the next frame of the request that was begun, or its next chunk_frames frames, or with clip_items its next clip. WEIR_OK: the caller frees *frames.
- * Otherwise *frames is NULL: WEIR_EOF after the last frame; WEIR_EINVAL if no request has begun; or the failure with *error (may
- * be NULL) filled, which ends the request. weir_video_reader_frames() also ends a request.
+ * Returns the next frame of the request that was begun, or its next chunk_frames frames, or with clip_items its next clip.
+ * WEIR_OK: the caller frees *frames. Otherwise *frames is NULL: WEIR_EOF after the last frame; WEIR_EINVAL if no request has
+ * begun; or the failure with *error (may be NULL) filled, which ends the request. weir_video_reader_frames() also ends a
+ * request.
  */
 WEIR_API int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir_error *error);
 
@@ -224,9 +225,9 @@ WEIR_API int weir_video_reader_next(weir_video_reader *reader, weir_frames **fra
  * video, as weir_frames.times_ns. So the sound of frames i to j - 1 is that from times_ns[i] to times_ns[j], or to
  * weir_frame_times.end_ns.
  *
- * The first sample is the one that has begun last at start_ns (a time up to 2 ns before a sample is at it); then come
- * as many as the time is long, round((end_ns - start_ns) × sample rate / 10^9). No samples are invented before the
- * sound's first one and after its last one: there are fewer then, and weir_audio.start_ns is the time of the first
+ * The first sample is the last one that begins at or before start_ns (a time up to 2 ns before a sample counts as its
+ * time). The number of samples is round((end_ns - start_ns) × sample rate / 10^9). No samples are invented before the
+ * sound's first one and after its last one. Then there are fewer, and weir_audio.start_ns is the time of the first
  * one, by the same clock. A gap in the times of the stream is silence. INT64_MIN and INT64_MAX are the beginning and
  * the end of the sound, which may lie outside of the video.
  *

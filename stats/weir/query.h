@@ -140,8 +140,8 @@ WEIR_API int weir_recording_hold(weir_recording *recording, weir_error *error);
 WEIR_API void weir_recording_release(weir_recording *recording);
 
 /*
- * The text of the SQL statement behind the last query, or the last subject of a sum, with its values; valid until the next
- * one; NULL = none. docs/sql.md says what other programs need to run it.
+ * The text of the SQL statement that the last query, or the last subject of a sum, has used, with its values. It is valid
+ * until the next query. NULL = none. docs/sql.md says what other programs need to run it.
  */
 WEIR_API const char *weir_recording_sql(const weir_recording *recording);
 
@@ -713,7 +713,7 @@ typedef void weir_finding_function(void *self, const weir_finding *finding);
  * Histograms must agree with the counts of tasks and items, and busy and waiting time with slots × time. Each lap
  * must agree with the previous one, failed tasks with their records, and items put into a queue with items taken out.
  * Only reads. Memory use does not depend on the number of laps. If a run has many faults of one kind, the first few
- * are reported, and the number of others.
+ * are reported, and then the number of the others.
  *
  * Returns WEIR_OK if the checks could be run, even if they found faults.
  */

@@ -48,9 +48,9 @@ typedef struct weir_sqlite_writer weir_sqlite_writer;
 typedef struct weir_sqlite_options {
     uint32_t buffer_entries;   /* capacity of the buffer, in entries (0 = 4096) */
     int64_t flush_interval_ns; /* longest time an entry waits to be batched (0 = 1 s) */
-    /* if the database accepts nothing for this long, entries are dropped: an observer call waits so long if the
-       buffer is full, and so does weir_sqlite_close() for what is left (0 = 10 s). Once one wait has timed out,
-       observer calls do not wait again until the database accepts something */
+    /* if the database accepts nothing for this long, entries are dropped. An observer call waits for up to this time
+       if the buffer is full, and weir_sqlite_close() does so for what is left (0 = 10 s). Once one wait has timed
+       out, observer calls do not wait again until the database accepts something */
     int64_t retry_limit_ns;
     const char *command; /* for `run` (NULL = this process's command line, if the system reports it) */
     const char *node_id; /* for `run` (NULL = the host's name) */

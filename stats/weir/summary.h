@@ -37,16 +37,17 @@ WEIR_API int weir_summary_write(FILE *out, weir_recording *recording, const weir
                                 const weir_totals *totals, weir_summary_line *line, weir_error *error);
 
 /*
- * Prints only what a recording must know about the selected records, a line for each: that the process was suspended, that
- * entries or records of a trace were lost, that folders could not be read, that items succeeded with damage. Nothing if
- * there is nothing of that kind. totals: those of the filter. Results as above.
+ * Prints only what a reader must know about the selected records, with one line for each. For example, the process was
+ * suspended, entries or records of a trace were lost, folders could not be read, or items succeeded with damage. If there
+ * is nothing of that kind, it prints nothing. totals: those of the filter. Results as above.
  */
 WEIR_API int weir_summary_write_notes(FILE *out, weir_recording *recording, const weir_filter *filter,
                                       const weir_totals *totals, weir_error *error);
 
 /*
- * Writes the failures that match the filter (NULL = all): their number, then the first at_most of them, one per line with
- * label, reason, stage and status, and how many more there are. Writes nothing if there were none.
+ * Writes the failures that match the filter (NULL = all). It writes their number, then the first at_most of them, one per
+ * line with label, reason, stage and status. At the end it writes how many more there are. If there were none, it writes
+ * nothing.
  *
  * Control characters in labels and messages are printed as \n, \x1b, …; all other bytes as they are.
  * Results as above.

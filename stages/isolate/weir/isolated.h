@@ -86,9 +86,9 @@ static inline void weir_pipe_isolated(weir_builder *builder, const weir_isolated
 }
 
 /*
- * A video reader (weir/video_reader.h) whose work a child process does, in the sandbox described above: for files and bytes that
- * nobody vouches for, without a pipeline. All functions of weir/video_reader.h take it, and give the same frames, times and errors;
- * a child that is killed or says what makes no sense is one failed call, as above, and the next call starts a new child.
+ * Opens a video reader (weir/video_reader.h) whose work a child process does, in the sandbox described above. Use it for files and
+ * bytes that are not trusted, without a pipeline. All functions of weir/video_reader.h take it, and give the same frames, times and
+ * errors. If a child is killed, or sends an invalid answer, one call fails, as above, and the next call starts a new child.
  *
  * Only program, max_memory_bytes and no_sandbox of the isolated config are used (NULL = all 0); op, config and config_size must
  * not be set. Differences: a file of functions is read into memory here, at most the input's max_pipe_bytes of it; the config has no allocator;

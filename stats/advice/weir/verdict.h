@@ -44,8 +44,9 @@ typedef enum weir_verdict_kind {
    much). */
 #define WEIR_WORTH_GAIN 1.10
 
-/* What the words for a confidence mean: right in four of five cases; more often right than wrong (a verdict that names two
-   limits is right about the first one in half of the cases at most). */
+/* From which confidence on a verdict is called clear or likely. A clear verdict is right in four of five cases. A likely
+   one is more often right than wrong. (A verdict that names two limits is right about the first one in half of the cases
+   at most.) */
 #define WEIR_VERDICT_CLEAR  0.8
 #define WEIR_VERDICT_LIKELY 0.55
 

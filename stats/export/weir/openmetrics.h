@@ -38,8 +38,8 @@ extern "C" {
  * WEIR_ENOTFOUND if there is no run; WEIR_EIO if writing to `out` fails; others as for queries. Memory use depends on
  * the number of runs and stages, not on the number of laps.
  *
- * by_lap: the sums of stages and queues after each lap, with the time of its end: history, for
- * `promtool tsdb create-blocks-from openmetrics`. Timestamps are in seconds, as in OpenMetrics; readers of the older
+ * by_lap: writes the sums of stages and queues after each lap, with the time of its end. Such a history is for
+ * `promtool tsdb create-blocks-from openmetrics`. Timestamps are in seconds, as in OpenMetrics. Readers of the older
  * Prometheus format, such as `promtool check metrics`, do not accept them.
  */
 WEIR_API int weir_openmetrics_export(weir_recording *recording, const weir_filter *filter, bool by_lap, FILE *out,

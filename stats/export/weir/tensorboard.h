@@ -30,10 +30,10 @@ extern "C" {
 #endif
 
 /*
- * Writes all records that match the filter (may be NULL) below the folder `log_dir`, which is created if missing: an
- * event file in a folder for each run, "run-3" or, for ranks above 0, "run-3-rank-1". Calling it again replaces the
- * files that it wrote. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO and others; *error (may be NULL) names
- * the path. Memory use does not depend on the amount of data.
+ * Writes all records that match the filter (may be NULL) below the folder `log_dir`, which is created if missing.
+ * Each run has a folder with an event file: "run-3" or, for ranks above 0, "run-3-rank-1". Calling it again replaces
+ * the files that it wrote. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO and others; *error (may be NULL)
+ * names the path. Memory use does not depend on the amount of data.
  */
 WEIR_API int weir_tensorboard_export(weir_recording *recording, const weir_filter *filter, const char *log_dir,
                                      weir_error *error);
