@@ -231,12 +231,12 @@ WEIR_API int weir_video_reader_next(weir_video_reader *reader, weir_frames **fra
  * one, by the same clock. A gap in the times of the stream is silence. INT64_MIN and INT64_MAX are the beginning and
  * the end of the sound, which may lie outside of the video.
  *
- * The samples are those of the whole sound (weir/audio.h), the same bits, also if they are resampled or mixed. Some
- * sound is read from shortly before the window, and decoded from up to 6 s before it. Its codec is AAC, MP2, MP3,
- * AC-3, E-AC-3, Opus, Vorbis, FLAC, ALAC or PCM. Its container is MP4, MOV, Matroska, WebM, AVI or FLV, or MPEG-TS
- * once a request has read all its packets. Three things are not the same bits then:
+ * The samples have the same bits as those of the whole sound (weir/audio.h), also if they are resampled or mixed.
+ * Some sound is read from shortly before the window, and decoded from up to 6 s before it. Its codec is AAC, MP2,
+ * MP3, AC-3, E-AC-3, Opus, Vorbis, FLAC, ALAC or PCM. Its container is MP4, MOV, Matroska, WebM, AVI or FLV, or
+ * MPEG-TS once a request has read all its packets. Three things are not the same bits then:
  *   - noise that the decoder makes from random numbers (AAC's noise substitution and SBR, AC-3's dither);
- *   - MP2's dither (one step of 16 bits);
+ *   - MP2's dither (one unit of a 16-bit sample);
  *   - the last bits of Opus's speech mode.
  * Everything else is decoded from the start of the sound: other codecs and containers, and files whose times do not
  * tell the sample (Vorbis in Matroska, times with jitter). Windows in order go on where the last one has ended.
