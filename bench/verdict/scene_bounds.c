@@ -291,7 +291,7 @@ static void add_failures(const view *v, uint32_t bound, scene_truth *truth)
         all += taken[i];
     }
     for (uint32_t i = 0; i < SCENE_STAGES; i++)
-        if (taken[i] > all / 2 && failing_time(stage_work(v, i)) >= HALF_FAILS)
+        if (v->of->stages[i].name && taken[i] > all / 2 && failing_time(stage_work(v, i)) >= HALF_FAILS)
             add_answer(truth, "failures", v->of->stages[i].name, "");
 }
 
