@@ -142,7 +142,8 @@ WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_op
  * candidate, with as many more threads. If that brings nothing, the next one is twice the slots of all stages that are
  * used nearly as much, together. Then one thread less is tried. At the end all settings are as before. Advice with
  * is_measured has the results. For a clear result the pipeline must not be at its start or end. The call takes a few
- * seconds. For up to half of this time, the pipeline runs with other settings, whose slots need memory.
+ * seconds, and up to a minute if items are slow. For up to half of this time, the pipeline runs with other settings, whose
+ * slots need memory.
  *
  * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time for
  * a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;
