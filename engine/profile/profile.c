@@ -119,7 +119,7 @@ static int profile_source(profile *p, uint32_t index)
     result.threads = node->threads ? node->threads : 1;
     result.is_own = true;
     result.gain = 1;
-    int status = source_run_alone(node, &result, &p->limits, p->error);
+    int status = weir__source_run_alone(node, &result, &p->limits, p->error);
     if (status != WEIR_OK)
         return name_stage(p, node, status);
     report(p, &result);
@@ -131,11 +131,12 @@ static int measure_once(profile *p, weir_profile_result *result, uint64_t num_it
 {
     const weir_node *node = p->builder->nodes[result->index];
     stage_inputs inputs = { 0 };
-    int status = stage_inputs_make(&inputs, p->builder, result->index, num_items, min_items, &p->limits, p->error);
+    int status =
+        weir__stage_inputs_make(&inputs, p->builder, result->index, num_items, min_items, &p->limits, p->error);
     if (status == WEIR_OK)
-        status = stage_run_alone(&inputs, node, result, &p->limits, p->error);
+        status = weir__stage_run_alone(&inputs, node, result, &p->limits, p->error);
     *is_all = inputs.is_all;
-    stage_inputs_clear(&inputs);
+    weir__stage_inputs_clear(&inputs);
     return status;
 }
 

@@ -7,7 +7,7 @@
 
 enum { FIRST_ROOM = 64 };
 
-int stage_inputs_add(stage_inputs *inputs, weir_item *item)
+int weir__stage_inputs_add(stage_inputs *inputs, weir_item *item)
 {
     if (inputs->num_items == inputs->room) {
         uint64_t room = inputs->room ? 2 * inputs->room : FIRST_ROOM;
@@ -38,14 +38,14 @@ static int pass_next(void *worker, weir_item *in, weir_item *out, weir_task *tas
     return WEIR_OK;
 }
 
-void stage_inputs_add_source(stage_inputs *inputs, const char *makes, weir_builder *builder,
-                             const weir_stage_options *options)
+void weir__stage_inputs_add_source(stage_inputs *inputs, const char *makes, weir_builder *builder,
+                                   const weir_stage_options *options)
 {
     inputs->op = (weir_op){ .name = "inputs", .makes = makes, .run = pass_next };
     weir_builder_source(builder, &inputs->op, inputs, 0, options);
 }
 
-void stage_inputs_clear(stage_inputs *inputs)
+void weir__stage_inputs_clear(stage_inputs *inputs)
 {
     for (; inputs->next < inputs->num_items; inputs->next++)
         weir_item_release(&inputs->items[inputs->next]);

@@ -18,13 +18,13 @@ typedef struct stage_inputs {
 } stage_inputs;
 
 /* Takes the item. WEIR_OK; or WEIR_ENOMEM, and the item is still the caller's. */
-int stage_inputs_add(stage_inputs *inputs, weir_item *item);
+int weir__stage_inputs_add(stage_inputs *inputs, weir_item *item);
 
 /* Adds a source of the inputs, which must outlive the pipeline. makes: their types, as in weir_op; must outlive it, too. */
-void stage_inputs_add_source(stage_inputs *inputs, const char *makes, weir_builder *builder,
-                             const weir_stage_options *options);
+void weir__stage_inputs_add_source(stage_inputs *inputs, const char *makes, weir_builder *builder,
+                                   const weir_stage_options *options);
 
 /* Releases what is left. */
-void stage_inputs_clear(stage_inputs *inputs);
+void weir__stage_inputs_clear(stage_inputs *inputs);
 
 #endif

@@ -10,7 +10,7 @@
 #define LOOK_NS   (20 * WEIR_MILLISECOND)
 #define MEMORY_NS (100 * WEIR_MILLISECOND)
 
-int profile_limits_check(profile_limits *limits, weir_error *error)
+int weir__profile_limits_check(profile_limits *limits, weir_error *error)
 {
     const weir_profile_options *options = limits->options;
     int64_t now_ns = weir_clock_ns();
@@ -31,7 +31,7 @@ static int next_result(weir_pipeline *pipeline, weir_item *item, profile_limits 
 {
     int status = WEIR_ETIMEDOUT;
     while (status == WEIR_ETIMEDOUT || status == WEIR_EPOCH) {
-        int limit = profile_limits_check(limits, error);
+        int limit = weir__profile_limits_check(limits, error);
         if (limit != WEIR_OK)
             return limit;
         status = weir_pipeline_next(pipeline, item, LOOK_NS);
@@ -72,7 +72,7 @@ static int take_inputs(const making *work, weir_pipeline *pipeline, profile_limi
     while (status == WEIR_OK && !has_enough(work, limits->options)) {
         weir_item item;
         status = next_result(pipeline, &item, limits, error);
-        if (status == WEIR_OK && stage_inputs_add(work->inputs, &item) != WEIR_OK) {
+        if (status == WEIR_OK && weir__stage_inputs_add(work->inputs, &item) != WEIR_OK) {
             weir_item_release(&item);
             status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the inputs of a stage: set max_bytes");
         }
@@ -81,8 +81,8 @@ static int take_inputs(const making *work, weir_pipeline *pipeline, profile_limi
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-int stage_inputs_make(stage_inputs *inputs, const weir_builder *builder, uint32_t index, uint64_t num_items,
-                      uint64_t min_items, profile_limits *limits, weir_error *error)
+int weir__stage_inputs_make(stage_inputs *inputs, const weir_builder *builder, uint32_t index, uint64_t num_items,
+                            uint64_t min_items, profile_limits *limits, weir_error *error)
 {
     weir_builder *upstream;
     weir_pipeline *pipeline;
@@ -184,8 +184,8 @@ static int run_measured(weir_builder *builder, stage_inputs *inputs, weir_profil
     return status == WEIR_EFAILED ? WEIR_OK : status;
 }
 
-int stage_run_alone(stage_inputs *inputs, const weir_node *node, weir_profile_result *result, profile_limits *limits,
-                    weir_error *error)
+int weir__stage_run_alone(stage_inputs *inputs, const weir_node *node, weir_profile_result *result,
+                          profile_limits *limits, weir_error *error)
 {
     const weir_node *before = (const weir_node *)node->core.ins[0]->producer;
     weir_stage_options options = weir__node_options(node);
@@ -196,12 +196,13 @@ int stage_run_alone(stage_inputs *inputs, const weir_node *node, weir_profile_re
     weir_builder *builder = weir_builder_new();
     /* As many inputs wait as slots may need one at once. An epoch has a tail, which the engine measures. */
     weir_stage_options feed = { .queue_items = result->slots + 1, .epochs = 1 };
-    stage_inputs_add_source(inputs, before->makes, builder, &feed);
+    weir__stage_inputs_add_source(inputs, before->makes, builder, &feed);
     weir__builder_add_copy(builder, node, &options);
     return run_measured(builder, inputs, result, limits, error);
 }
 
-int source_run_alone(const weir_node *node, weir_profile_result *result, profile_limits *limits, weir_error *error)
+int weir__source_run_alone(const weir_node *node, weir_profile_result *result, profile_limits *limits,
+                           weir_error *error)
 {
     weir_stage_options options = weir__node_options(node);
     weir_builder *builder = weir_builder_new();

@@ -15,18 +15,19 @@ typedef struct profile_limits {
 } profile_limits;
 
 /* WEIR_OK; or WEIR_ESTOPPED or WEIR_ETIMEDOUT with *error filled. */
-int profile_limits_check(profile_limits *limits, weir_error *error);
+int weir__profile_limits_check(profile_limits *limits, weir_error *error);
 
 /* Makes at most num_items inputs for a stage; without options->items, for run_ns at most, but one for each of min_items. */
-int stage_inputs_make(stage_inputs *inputs, const weir_builder *builder, uint32_t index, uint64_t num_items,
-                      uint64_t min_items, profile_limits *limits, weir_error *error);
+int weir__stage_inputs_make(stage_inputs *inputs, const weir_builder *builder, uint32_t index, uint64_t num_items,
+                            uint64_t min_items, profile_limits *limits, weir_error *error);
 
 /* Runs the stage alone with result->slots and result->threads, and fills what was measured. If it has failed beyond its limit, the
    result has the error, and the status is WEIR_OK. */
-int stage_run_alone(stage_inputs *inputs, const weir_node *node, weir_profile_result *result, profile_limits *limits,
-                    weir_error *error);
+int weir__stage_run_alone(stage_inputs *inputs, const weir_node *node, weir_profile_result *result,
+                          profile_limits *limits, weir_error *error);
 
 /* The same for a source. */
-int source_run_alone(const weir_node *node, weir_profile_result *result, profile_limits *limits, weir_error *error);
+int weir__source_run_alone(const weir_node *node, weir_profile_result *result, profile_limits *limits,
+                           weir_error *error);
 
 #endif
