@@ -68,6 +68,12 @@ int weir_task_advance(weir_task *of, const char *unit, uint64_t amount)
     return *unit && amount ? WEIR_OK : WEIR_EINVAL;
 }
 
+int weir_task_set_held(weir_task *of, weir_holder holder, uint64_t bytes)
+{
+    (void)of;
+    return holder <= WEIR_HOLDER_STAGE && bytes <= UINT64_C(1) << 46 ? WEIR_OK : WEIR_EINVAL;
+}
+
 int weir_task_set_part(weir_task *of, const weir_part_info *part, int64_t number)
 {
     (void)of;
