@@ -275,8 +275,7 @@ static set_answer examine_set(experiment *e, const live_trial *alone)
     return SET_LIMITS;
 }
 
-/* More slots bring nothing, and all CPUs of the budget would not bring a worthwhile gain (utilisation law): sources, the consumer and
-   other stages may use them, too. False = CPUs are left. */
+/* More slots bring nothing, and the CPUs are used up, which sources and other stages may have done. False = CPUs are left. */
 static bool settle_used_cpus(experiment *e)
 {
     const system_view *s = &e->view.system;
@@ -285,10 +284,9 @@ static bool settle_used_cpus(experiment *e)
         const node_view *n = &e->view.nodes[i];
         most = n->slots * n->busy * n->cpu > most->slots * most->busy * most->cpu ? n : most;
     }
-    if (!(s->budget < WEIR_WORTH_GAIN * s->process))
+    if (!weir__verdict_uses_up_cpus(&e->view))
         return false;
-    weir__verdict_settle(e->verdict, WEIR_VERDICT_CPUS, most->name,
-                         "The CPUs: this process uses all that it may use, most of it for %s.",
+    weir__verdict_settle(e->verdict, WEIR_VERDICT_CPUS, most->name, VERDICT_USES_ALL_CPUS,
                          fmin(MEASURED, s->process / s->budget));
     e->verdict->shown.other_kind = WEIR_VERDICT_UNKNOWN;
     *e->verdict->other_name = *e->verdict->other_sentence = '\0';
