@@ -275,24 +275,6 @@ static set_answer examine_set(experiment *e, const live_trial *alone)
     return SET_LIMITS;
 }
 
-/* More slots bring nothing, and the CPUs are used up, which sources and other stages may have done. False = CPUs are left. */
-static bool settle_used_cpus(experiment *e)
-{
-    const system_view *s = &e->view.system;
-    const node_view *most = &e->view.nodes[0];
-    for (size_t i = 1; i < e->view.num_nodes; i++) {
-        const node_view *n = &e->view.nodes[i];
-        most = n->slots * n->busy * n->cpu > most->slots * most->busy * most->cpu ? n : most;
-    }
-    if (!weir__verdict_uses_up_cpus(&e->view))
-        return false;
-    weir__verdict_settle(e->verdict, WEIR_VERDICT_CPUS, most->name, VERDICT_USES_ALL_CPUS,
-                         fmin(MEASURED, s->process / s->budget));
-    e->verdict->shown.other_kind = WEIR_VERDICT_UNKNOWN;
-    *e->verdict->other_name = *e->verdict->other_sentence = '\0';
-    return true;
-}
-
 /* Two stages are in use nearly as much: the one whose slots bring more is the limit. */
 static void compare_candidates(experiment *e, int node, live_trial *first)
 {
@@ -307,8 +289,6 @@ static void compare_candidates(experiment *e, int node, live_trial *first)
         *first = second;
         node = other;
     }
-    if (weir__live_brings_nothing(first) && settle_used_cpus(e))
-        return;
     set_answer set = weir__live_brings_more(first) ? SET_BRINGS_NOTHING : examine_set(e, first);
     if (set == SET_LIMITS)
         return;

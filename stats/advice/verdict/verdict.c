@@ -188,25 +188,27 @@ static bool wait_for_helpers(const judgement *j)
 }
 
 /* The CPUs that the tasks use, and child processes for them. */
-static double tasks_cpus(const verdict_view *view)
+static double tasks_cpus(const judgement *j)
 {
     double used = 0;
-    for (size_t i = 0; i < view->num_nodes; i++) {
-        const node_view *n = &view->nodes[i];
+    for (size_t i = 0; i < j->view->num_nodes; i++) {
+        const node_view *n = &j->view->nodes[i];
         used += is_worker(n) ? n->slots * n->busy * weir__or_zero(n->cpu) : 0;
     }
     return used;
 }
 
-bool weir__verdict_uses_up_cpus(const verdict_view *view)
+/* The tasks use the CPUs so far that all of them would not bring a worthwhile gain: this is the utilisation law, whatever else the
+   tasks wait for. */
+static bool cpus_are_used_up(const judgement *j)
 {
-    const system_view *s = &view->system;
-    return s->budget < WEIR_WORTH_GAIN * s->process && tasks_cpus(view) >= MOST * s->process;
+    const system_view *s = &j->view->system;
+    return s->budget < WEIR_WORTH_GAIN * s->process && tasks_cpus(j) >= MOST * s->process;
 }
 
 static bool lacks_cpus(const judgement *j)
 {
-    return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j) || weir__verdict_uses_up_cpus(j->view));
+    return j->first && (wait_for_cpus(j, j->first) || wait_for_helpers(j) || cpus_are_used_up(j));
 }
 
 /* CPUs that the process could use, but does not. */
@@ -378,7 +380,7 @@ static const rule rules[] = {
     { WEIR_VERDICT_CPUS, measure_ranks, MOST,
       "The CPUs: the other ranks of the job take them while %s waits for one." },
     { WEIR_VERDICT_CPUS, measure_others, MOST, "The CPUs: other programs take them while %s waits for one." },
-    { WEIR_VERDICT_CPUS, measure_cpus, MOST, VERDICT_USES_ALL_CPUS },
+    { WEIR_VERDICT_CPUS, measure_cpus, MOST, "The CPUs: this process uses all that it may use, most of it for %s." },
     { WEIR_VERDICT_THREADS, measure_threads, MOST,
       "The threads: %s keeps them busy, and slots with work wait for one." },
     { WEIR_VERDICT_SOURCE, measure_source, FULL,

@@ -109,11 +109,6 @@ const char *weir__verdict_waits_for(const node_view *node);
 /* The share of the time in which more of this node could bring more; -1 = it does not work. */
 double weir__verdict_use(const verdict_view *view, size_t node);
 
-/* The tasks use the CPUs so far that all of them would not bring a worthwhile gain: this is the utilisation law, whatever else the
-   tasks wait for. */
-bool weir__verdict_uses_up_cpus(const verdict_view *view);
-#define VERDICT_USES_ALL_CPUS "The CPUs: this process uses all that it may use, most of it for %s."
-
 /* NULL = out of memory. */
 full_verdict *weir__verdict_judge(const verdict_view *view);
 void weir__verdict_add_evidence(full_verdict *verdict, const char *format, ...) WEIR_PRINTF(2, 3);
