@@ -1,4 +1,5 @@
 /* Statuses, errors and the log. */
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,6 +181,22 @@ TEST_CASE(lines_wait_in_the_queue_in_their_order)
     assert_string_equal(line, "a lo");
     assert_int_equal(level, WEIR_LOG_INFO);
     assert_no_line();
+}
+
+/* The module for Python takes lines while it holds the GIL. */
+TEST_CASE(a_take_without_a_wait_gives_the_cpu_to_nobody)
+{
+    struct rusage before, after;
+    weir_log_queue_start(0);
+    assert_int_equal(getrusage(RUSAGE_THREAD, &before), 0);
+    for (int i = 0; i < 1000; i++) {
+        char line[8];
+        weir_log_level level;
+        assert_int_equal(weir_log_take(&level, line, sizeof line, NULL, 0), WEIR_ETIMEDOUT);
+    }
+    assert_int_equal(getrusage(RUSAGE_THREAD, &after), 0);
+    assert_int_equal(after.ru_nvcsw, before.ru_nvcsw);
+    weir_log_set_function(NULL, NULL);
 }
 
 TEST_CASE(lines_that_find_no_room_are_counted_with_the_next_one)

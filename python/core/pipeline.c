@@ -349,7 +349,8 @@ int64_t weirpy_timeout_ns(PyObject *seconds)
     return value < 9e9 ? (int64_t)(value * 1e9) : WEIR_FOREVER;
 }
 
-static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
+/* step: what the consumer begins with the item, marked here while the GIL is free; WEIR_NO_STEP = nothing is marked. */
+static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns, int64_t step)
 {
     const int64_t start_ns = weir_clock_ns();
     for (;;) {
@@ -358,6 +359,8 @@ static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_n
         int rc;
         Py_BEGIN_ALLOW_THREADS;
         rc = weir_pipeline_next(pipeline, item, wait_ns);
+        if (rc == WEIR_OK && step != WEIR_NO_STEP)
+            weir_pipeline_mark_step(pipeline, step);
         Py_END_ALLOW_THREADS;
         weirpy_drain_log();
         if (rc != WEIR_ETIMEDOUT || (timeout_ns != WEIR_FOREVER && left_ns <= WEIRPY_SLICE_NS))
@@ -379,14 +382,15 @@ static PyObject *pipeline_next(PyObject *object, PyObject *args)
 {
     weirpy_pipeline *self = (weirpy_pipeline *)object;
     PyObject *seconds = NULL, *result = NULL;
+    long long step = WEIR_NO_STEP;
     weir_item item = { 0 };
-    if (!PyArg_ParseTuple(args, "|O", &seconds))
+    if (!PyArg_ParseTuple(args, "|OL", &seconds, &step))
         return NULL;
     int64_t timeout_ns = weirpy_timeout_ns(seconds);
     weir_pipeline *pipeline = PyErr_Occurred() ? NULL : weirpy_pipeline_use(self);
     if (!pipeline)
         return NULL;
-    int rc = wait_next(pipeline, &item, timeout_ns);
+    int rc = wait_next(pipeline, &item, timeout_ns, step);
     switch (rc) {
     case WEIR_OK: result = self->needs_done ? weirpy_keep_open(self, &item) : weirpy_item_object(&item); break;
     case WEIR_EPOCH: result = Py_NewRef(Py_None); break;
@@ -532,9 +536,11 @@ WEIRPY_IN_TURN(weirpy_pipeline_state, void)
 
 static PyMethodDef pipeline_methods[] = {
     { "next", in_turn_pipeline_next, METH_VARARGS,
-      "next(timeout=None): the next item; None at the end of an epoch. Raises StopIteration at the end, weir.Stopped "
-      "after stop(), "
-      "TimedOut after `timeout` seconds, and weir.Error if the pipeline has failed." },
+      "next(timeout=None, step): the next item; None at the end of an epoch. With `step`, the consumer begins this "
+      "step with "
+      "the item. Raises StopIteration at the end, weir.Stopped after stop(), TimedOut after `timeout` seconds, and "
+      "weir.Error "
+      "if the pipeline has failed." },
     { "stop", in_turn_pipeline_stop, METH_NOARGS,
       "Tells the pipeline to stop. Never waits; next() then raises weir.Stopped." },
     { "close", in_turn_pipeline_close, METH_VARARGS,

@@ -181,14 +181,19 @@ class Loader:
         return _Epoch(self, self._turn)
 
     def _next(self, turn):
-        pipeline = self._running()
-        if turn != self._turn:
-            raise RuntimeError("another loop over this loader has begun: only the newest one gets batches")
+        """The next batch of this loop; None at its end. The way that all batches take is short: other threads wait for the GIL."""
+        if turn != self._turn or self._pipeline is None:
+            self._running()
+            if turn != self._turn:
+                raise RuntimeError("another loop over this loader has begun: only the newest one gets batches")
         try:
-            batch = pipeline.next()
+            batch = self._pipeline.next(None, self._step)
         except Error:
+            if self._process != os.getpid():  # the pipeline is the parent's: this process makes its own
+                self._running()
+                return self._next(turn)
             self._is_inside = True  # this epoch is over: the next loop builds anew
-            failures = pipeline.failures() if self._run["on_error"] == "raise" else ()
+            failures = self._pipeline.failures() if self._run["on_error"] == "raise" else ()
             if failures:
                 raise failures[0] from None  # with the number of the clip
             raise
@@ -198,7 +203,6 @@ class Loader:
             self._turn += 1
             return None
         self._is_inside = True
-        pipeline.mark_step(self._step)
         self._step += 1
         return batch
 
@@ -330,11 +334,12 @@ class _Epoch:
         return self
 
     def __next__(self):
-        batch = None if self._is_over else self._loader._next(self._turn)
-        if batch is None:
+        if not self._is_over:
+            batch = self._loader._next(self._turn)
+            if batch is not None:
+                return batch
             self._is_over = True
-            raise StopIteration
-        return batch
+        raise StopIteration
 
     def __len__(self):
         return len(self._loader)
