@@ -1,8 +1,8 @@
 /*
- * The index of a dataset: one SQLite file with each clip's size, codec, dimensions, duration, frames and label, and
- * with the broken files and the reasons. weir_dataset_build() creates and updates it, as `weir index` does. An open
- * dataset supplies the items of weir_sampler_source; with them, selected frames of a clip are decoded without reading
- * the whole clip first.
+ * The index of a dataset is one SQLite file. It has each clip's size, codec, dimensions, duration, frames and label.
+ * It also has the broken files, and why they are broken. weir_dataset_build() creates and updates it, as `weir index`
+ * does. An open dataset supplies the items of weir_sampler_source; with them, selected frames of a clip are decoded
+ * without reading the whole clip first.
  *
  *     weir_dataset_open("clips.weir", NULL, &dataset, &error);
  *     weir_sampler_source_config source = {

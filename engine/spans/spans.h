@@ -1,7 +1,7 @@
 /*
  * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name.
  * It has a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to
- * the process's sums and to those of the pipelines; user_trace.c says where records for traces go.
+ * the process's sums and to those of the pipelines. user_trace.c says where records for traces go.
  *
  * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a
  * pipeline held. No other lock is taken with that of a thread or of a counter held. The lock of user_trace.c is taken

@@ -1,7 +1,7 @@
 /*
  * Exact resume. A pipeline that is built with weir_pipeline_options.checkpoints knows at any moment which items of its
- * sources are done. weir_pipeline_checkpoint() writes this as a small text, and weir_checkpoint_store() as a file; a pipeline built from the text delivers
- * exactly the rest:
+ * sources are done. weir_pipeline_checkpoint() writes this as a small text, and weir_checkpoint_store() as a file. A
+ * pipeline built from the text delivers exactly the rest:
  *
  *     options.checkpoints = WEIR_CHECKPOINTS_DELIVERED;
  *     options.resume = &text;                               // of the last run; options.num_resume = 1 (0 = from the start)

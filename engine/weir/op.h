@@ -189,8 +189,8 @@ WEIR_API void weir_child_process_end(int32_t pid);
  * Reports a part of the item (see <weir/item_part.h>): the time, count or bytes of the whole task so far, with all its results.
  * A later call for the same part replaces the value. Traces show the times of a task inside it, one after the other. If a task
  * has several results (WEIR_MORE), each shows what was added since the last one. Call it while run() or flush() runs, on the
- * thread that runs the task. WEIR_OK; WEIR_ELIMIT: the item already has WEIR_MAX_ITEM_PARTS parts; or WEIR_EINVAL: NULL, a
- * negative number, a part without a name or with a name that is too long, or a part of another kind.
+ * thread that runs the task. WEIR_OK; WEIR_ELIMIT if the item already has WEIR_MAX_ITEM_PARTS parts. WEIR_EINVAL:
+ * NULL, a negative number, a part without a name or with a name that is too long, or a part of another kind.
  */
 WEIR_API int weir_task_set_part(weir_task *task, const weir_part_info *part, int64_t number);
 

@@ -1,9 +1,10 @@
 /*
  * Files that a program writes: what may be replaced by what.
  *
- * The rule is the same for everything that weir writes. An output replaces nothing but a file of its own kind, which is
- * recognised by its content; never an input, never the file that stdout or stderr goes to; and its name does not say that it
- * is something else. Functions of the library that write files follow it, and programs can ask for their own files:
+ * The rule is the same for everything that weir writes. An output replaces nothing but a file of its own kind, which
+ * is recognised by its content. It never replaces an input, or the file that stdout or stderr goes to. Its name must
+ * not say that it is something else. Functions of the library that write files follow it, and programs can ask for
+ * their own files:
  *
  *     if (weir_output_check("losses.csv", WEIR_OUTPUT_CSV, NULL, &error) != WEIR_OK)
  *         …                                     // error.message says why, and what to do

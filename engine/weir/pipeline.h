@@ -106,9 +106,9 @@ typedef struct weir_stage_options {
     /* Sources: the number of epochs. After WEIR_EOF the source runs again with a new worker state. The consumer gets
        WEIR_EPOCH at the end of each epoch (0 = one run without WEIR_EPOCH; WEIR_ENDLESS = until stopped). */
     uint32_t epochs;
-    /* Observers get the figures of this stage and of its queue at this interval, not at each lap: several laps together, of one
-       mode and phase, at the end of the last of them; what is left comes before run_end. Not shorter than
-       weir_pipeline_options.stats_interval_ns (0 = each lap; WEIR_FOREVER = once, at the end). */
+    /* Observers get the figures of this stage and of its queue at this interval, not at each lap. They get several
+       laps of one mode and phase together, at the end of the last of them. What is left comes before run_end. Not
+       shorter than weir_pipeline_options.stats_interval_ns (0 = each lap; WEIR_FOREVER = once, at the end). */
     int64_t stats_interval_ns;
 } weir_stage_options;
 
@@ -411,10 +411,10 @@ WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
  *                  last lap, releases the items and frees everything.
  *   WEIR_EINVAL    pipeline is NULL, timeout_ns is negative and not WEIR_FOREVER, or it is being closed already: nothing was done
  *   WEIR_EFORKED   it belongs to the parent process; nothing was done
- * Here worker_free, config_free, `detach` of observers and release functions run on a thread of the pipeline, not on the caller's;
- * observers' `mark` runs on the caller's thread, before the time begins.
- * It may also be called on one of the pipeline's own threads (in a task, hook or observer): there it does not wait. Calls of
- * weir_pipeline_next() that wait at that time return WEIR_ESTOPPED and are waited for; no other call may be in progress.
+ * Here worker_free, config_free, `detach` of observers and release functions run on a thread of the pipeline, not on
+ * the caller's. `mark` of observers runs on the caller's thread, before the time begins. It may also be called on one
+ * of the pipeline's own threads (in a task, hook or observer): there it does not wait. Calls of weir_pipeline_next()
+ * that wait at that time return WEIR_ESTOPPED and are waited for; no other call may be in progress.
  *
  * After WEIR_ETIMEDOUT, what that code uses (the objects of callbacks, observers, databases) must stay valid until
  * it has returned. The libraries that contain the code, and those of weir, must stay loaded.
@@ -623,9 +623,9 @@ WEIR_API int weir_pipeline_mark_mode(weir_pipeline *pipeline, const char *mode);
  * measured before the call. The ends of intervals stay where they are. After the end of the work, they know all up to that end, and
  * what the consumer reports later is in the last lap. Without observers of laps, it does nothing.
  *
- * WEIR_OK; WEIR_ETIMEDOUT: an observer did not take the lap within timeout_ns (WEIR_FOREVER = no limit), and gets it later;
- * WEIR_EBUSY: this is the thread that calls the observers; WEIR_EOF: weir_pipeline_free() has begun; WEIR_EINVAL, WEIR_EFORKED. Any
- * other thread.
+ * Returns WEIR_OK, WEIR_EINVAL, WEIR_EFORKED, or one of these. WEIR_ETIMEDOUT: an observer did not take the lap
+ * within timeout_ns (WEIR_FOREVER = no limit), and gets it later. WEIR_EBUSY: this is the thread that calls the
+ * observers. WEIR_EOF: weir_pipeline_free() has begun. Any other thread.
  */
 WEIR_API int weir_pipeline_end_lap(weir_pipeline *pipeline, int64_t timeout_ns);
 

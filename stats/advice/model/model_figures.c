@@ -3,8 +3,8 @@
  *
  *     time of a task     = (busy time - its part of the run-queue delay + hand-off) / tasks
  *     CPU time           = CPU time of the tasks / tasks
- *     pending            = busy time of slots - busy time of threads, divided in proportion to time off the CPU, among
- *                          the nodes that keep more slots busy than there are busy threads, if there are any
+ *     pending            = busy time of slots - busy time of threads. It is divided in proportion to time off the CPU,
+ *                          among the nodes that keep more slots busy than there are busy threads, if there are any
  *     hand-off           = wait for a thread x share of the CPUs that nobody wanted, if the pool has a thread for each slot
  *     consumer           = (elapsed - time it waited for items) / items
  */

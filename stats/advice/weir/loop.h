@@ -17,7 +17,7 @@
  * takes 1 / (1 - share) times as many steps per second. Steps may then take longer, because the loader works at the
  * same time on the same CPUs. They may also take less time, if the loader has taken CPUs from them before. So a
  * measurement is better: for some steps, the loop uses data that it has kept, and says so (is_replayed). Then the
- * lengths of these steps and of the others are compared. Replay last: meanwhile the loader works ahead, and what it
+ * lengths of these steps and of the others are compared. Replay last. Meanwhile the loader works ahead, and what it
  * then has in store would make the next steps look too fast. weir/headspace.h does that for a pipeline of weir.
  *
  * If steps run asynchronously (on a GPU), let each one wait for its end, or the loop waits where it does not wait for data.
