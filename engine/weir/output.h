@@ -86,8 +86,8 @@ typedef int weir_text_function(void *self, const char *text, size_t size_bytes);
  * Makes a stream that passes what is written to a function of the program. So functions that take a FILE *
  * (summaries, verdicts, exports, span dumps) need no file. It is buffered: the function is called on the thread that
  * fills the buffer, or calls fflush() or fclose(). The program closes the stream with fclose(), which returns EOF if
- * the function has refused the last text; ferror() tells it of earlier ones. NULL = write is NULL, or no memory is
- * left. Any thread.
+ * the function has refused the last text; ferror() tells it of earlier ones. NULL = out of memory. Any
+ * thread.
  */
 WEIR_API FILE *weir_text_open(weir_text_function *write, void *self);
 
