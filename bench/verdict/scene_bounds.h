@@ -8,8 +8,8 @@
  * wait ends. If the times of a resource are random, it is the length of its queue: between none, and that of the
  * machine-repair model.
  *
- * Scenes with the fields that random_scene.c draws: no epochs, no order, no routes, no children, no hits, no tasks that
- * are pending. Failing tasks use no resource.
+ * It can do scenes with the fields that random_scene.c draws. They have no epochs, no order, no routes, no children, no
+ * hits, and no tasks that are pending. Failing tasks use no resource.
  */
 #ifndef BENCH_VERDICT_SCENE_BOUNDS_H
 #define BENCH_VERDICT_SCENE_BOUNDS_H

@@ -164,7 +164,8 @@ void weir__span_store_close(weir_pipeline *pipeline);
 /* With the pipeline's lock: spans that end from now on are of this lap. */
 void weir__span_set_lap(weir_pipeline *pipeline, uint64_t lap_id);
 
-/* The lap to which a span of a thread of this pipeline (NULL = of none) would belong now. Safe in a signal handler. */
+/* The lap to which a span would belong that ends now, on a thread of this pipeline (NULL = of no pipeline). Safe in a
+   signal handler. */
 uint64_t weir__span_lap_of_thread(const weir_pipeline *pipeline);
 
 /* "weir/step"; NULL = refused. */

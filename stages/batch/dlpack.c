@@ -205,7 +205,7 @@ static int name_memory(const weir_memory *wanted, weir_memory *memory, weir_erro
     if (!is_host || !weir_memory_is_accessible(*memory))
         return weir_error_set(
             error, WEIR_EUNSUPPORTED, 0,
-            "a tensor is not a copy: the values are in %s memory (device %d), not in %s memory (device %d)",
+            "the values are in %s memory (device %d), not in %s memory (device %d), and a tensor does not copy them",
             weir_memory_kind_name(memory->kind), (int)memory->device, weir_memory_kind_name(wanted->kind),
             (int)wanted->device);
     *memory = *wanted;

@@ -126,8 +126,8 @@ typedef enum weir_time_match {
 
 /* TIMES: what a time before the first frame or after the end of the last one means. */
 typedef enum weir_time_outside {
-    /* The first or the last frame, if the time is at most that frame's duration outside; otherwise the item fails with
-       WEIR_ERANGE, and the message says how far it is. */
+    /* The first or the last frame, if the time is outside by at most the duration of that frame. Otherwise the item
+       fails with WEIR_ERANGE, and the message says how far it is. */
     WEIR_OUTSIDE_NEAR = 0,
     WEIR_OUTSIDE_CLAMP, /* the first or the last frame */
     WEIR_OUTSIDE_FAIL,  /* the item fails with WEIR_ERANGE */
