@@ -1,6 +1,6 @@
 /*
- * Pipelines made by chance, of `weir-bench verdict --random`: which are drawn, and their truth, which is compared with what
- * was computed by hand. Held constant: two CPUs. No pipeline is run.
+ * Pipelines made by chance, of `weir-bench verdict --random`: which are drawn, and what is true of them. The truth is
+ * compared with what was computed by hand. Held constant: two CPUs. No pipeline is run.
  */
 #include <math.h>
 #include <stdio.h>

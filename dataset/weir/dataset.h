@@ -113,9 +113,10 @@ WEIR_API int weir_dataset_build_memory_sized(const weir_dataset_build_options *o
                                              weir_error *error);
 
 /*
- * The same in memory, for folders that are small enough to be read at each start: about 1 kB per clip, and its packets; at most 1 GiB,
- * SQLite's limit. All files are read. weir_dataset_options.memory opens it, any number of times; weir_dataset_ask_memory() answers questions. The results are those
- * of weir_dataset_build(); on failure *memory is NULL.
+ * The same in memory, for folders that are small enough to be read at each start. It takes about 1 kB per clip, and
+ * its packets, and at most 1 GiB, SQLite's limit. All files are read. weir_dataset_options.memory opens it, any
+ * number of times. weir_dataset_ask_memory() answers questions. The results are those of weir_dataset_build(); on
+ * failure *memory is NULL.
  */
 static inline int weir_dataset_build_memory(const weir_dataset_build_options *options, weir_dataset_memory **memory,
                                             weir_dataset_progress *result, weir_error *error)
