@@ -19,8 +19,9 @@
  *   label       the name in metadata
  *   clock       the wall time of time 0
  *
- * span(seq, last, start, stop, self): a span from event seq to event last (NULL = that event alone, or it is open), and
- * the part of it that counts. self is that part without the spans inside.
+ * span(seq, last, start, stop, self): a span from event seq to event last, and the part of it that counts, from start
+ * to stop. last is NULL for an event alone, or a span that is open. self is the length of that part without the spans
+ * inside.
  */
 typedef struct weir_trace_tables {
     sqlite3 *db;

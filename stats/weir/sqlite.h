@@ -62,8 +62,9 @@ typedef struct weir_sqlite_options {
        its CPU time. Uses the signal SIGPROF; WEIR_EBUSY if the program does. WEIR_STACKS=1 in the environment asks for
        the same of each recording, but then only a warning is logged */
     bool stacks;
-    /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to 64
-       in one, which has their sums; older items are deleted; samples of functions, events and failures stay. The room is used again, the file does not become smaller */
+    /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to
+       64 in one, which has their sums. Older items are deleted. Samples of functions, events and failures stay. The
+       room is used again; the file does not become smaller */
     int64_t keep_ns;
     /* Record in memory instead of a file; the path is NULL. weir_recording_open_writer() reads it. The memory is freed when the writer and
        its readers are closed. It grows by about 2 kB with each lap of three stages, up to SQLite's limit, 1 GiB
