@@ -9,7 +9,7 @@
  *
  * The simulator runs the engine's own rules on random tasks. It has slots, threads that pick the ready slot nearest
  * the sink, and queues bounded in items and bytes. It knows output in input order, batches, chunks, routes and
- * merges. The CPU part of a task shares the CPUs with all other running tasks; the rest of its time is a fixed delay.
+ * merges. The CPU time of a task shares the CPUs with all other running tasks; the rest of its time is a fixed delay.
  *
  * Times are in seconds (double), because figures of a model are means.
  */
