@@ -4,9 +4,9 @@
 
 Each row is one change to the same job: all frames, 128x128 rgb24, stretched, scaler "exact". CPU time is that of whole
 processes (weir record), in runs that take turns; "cpu" is divided by that of the unchanged job in the same round: median
-(least..most). PSNR is what FFmpeg's psnr filter says of the pictures of up to --clips clips (weir frames), relative to
-FFmpeg's most accurate bicubic scaling; of options of the decoder relative to the same scaler without the option. "-":
-other frames, or none.
+(least..most). PSNR is what FFmpeg's psnr filter says of the pictures of up to --clips clips (weir frames), relative
+to FFmpeg's most accurate bicubic scaling. For options of the decoder it is relative to the same scaler without the
+option. "-": other frames, or none.
 """
 
 import argparse

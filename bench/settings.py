@@ -2,10 +2,10 @@
 
     settings.py DIR [--weir build/release/tools/weir] [--slots 1,2,4,8] [--threads 1,2] [--epochs 4] [--rounds 3]
 
-Each setting is run in turn, once in each round. Then, from the recording of the first setting in each round, `weir whatif`
-predicts the others: the table shows the median of measured and predicted clips per second, the error, and whether the
-measured gain lies in the predicted range. At last `weir record --tune` runs, and its last quarter is compared with the
-best setting. Needs Python only; measure on a machine that does nothing else.
+Each setting is run in turn, once in each round. Then, from the recording of the first setting in each round, `weir
+whatif` predicts the others. The table shows the median of measured and predicted clips per second, and the error. It
+also shows whether the measured gain lies in the predicted range. At last `weir record --tune` runs, and its last
+quarter is compared with the best setting. Needs Python only; measure on a machine that does nothing else.
 """
 
 import argparse

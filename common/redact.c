@@ -1,6 +1,6 @@
 /*
- * Hides the secrets of URLs. A scan goes through the text once, from left to right, and finds one secret after the other;
- * a secret is replaced by at most as many bytes, so the text is changed in place behind the scan.
+ * Hides the secrets of URLs. A scan goes through the text once, from left to right, and finds one secret after the
+ * other. A secret is replaced by at most as many bytes. So the text is changed in place, behind the scan.
  *
  * In doubt more is hidden: a text from which a host is missing can be completed, a secret that was shown cannot be
  * taken back.

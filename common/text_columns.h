@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /*
- * Terminal columns of `length` bytes of UTF-8, in any locale of the program: 2 for Chinese, Japanese and Korean characters and
- * most emoji, 0 for combining marks, 1 for all others and for bytes that are not UTF-8. Any thread.
+ * Terminal columns of `length` bytes of UTF-8, in any locale of the program. Chinese, Japanese and Korean characters
+ * and most emoji take 2, and combining marks 0. All other characters take 1, as do bytes that are not UTF-8. Any
+ * thread.
  */
 size_t weir__text_columns(const char *text, size_t length);
 

@@ -1,7 +1,7 @@
 /*
- * Decisions of a test, one number after the other: at random from a seed, replayed from a list, or all there are. A run
- * that asks in the same way for the same answers does the same; so a failing run is a list of numbers, which can be
- * shrunk without knowing what they mean. 0 should be the simplest answer.
+ * Decisions of a test, one number after the other: at random from a seed, replayed from a list, or all there are. A
+ * run that asks in the same way for the same answers does the same. So a failing run is a list of numbers, which can
+ * be shrunk without knowing what they mean. 0 should be the simplest answer.
  */
 #ifndef TESTS_CHOICES_H
 #define TESTS_CHOICES_H

@@ -39,8 +39,9 @@ void program_free(struct program *program);
 /* Whether the process has an incomplete file open in the folder: one without a name, or with a hidden one. */
 bool program_has_part_in(pid_t pid, const char *folder);
 
-/* For loops that wait for what a program writes: a wait ends as soon as a file in the folder is made, renamed or written to, also
-   since the watch began or the last wait ended; or after a second, as the program may end instead. close() ends the watch. */
+/* For loops that wait for what a program writes. A wait ends as soon as a file in the folder is made, renamed or
+   written to. That counts from the beginning of the watch, or the end of the last wait. It ends after a second, too,
+   as the program may end instead. close() ends the watch. */
 int folder_watch_begin(const char *folder);
 void folder_watch_wait(int watch);
 

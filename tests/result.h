@@ -8,9 +8,9 @@
 #include <weir/status.h>
 
 /*
- * The data of the only item that `op` makes from the only item of the source, for the caller to free; *size_bytes is
- * the size of that item. NULL with *error filled if it failed. More than one item, or a failure of the pipeline,
- * fails the test.
+ * The data of the only item that `op` makes from the only item of the source. The caller frees it. *size_bytes is the
+ * size of that item. NULL with *error filled if it failed. More than one item, or a failure of the pipeline, fails
+ * the test.
  */
 void *result_of(const weir_op *source, const void *source_config, const weir_op *op, const void *config,
                 uint64_t *size_bytes, weir_error *error);

@@ -272,7 +272,7 @@ static uint64_t taken_as_reported(weir_pipeline *pipeline)
     return num_taken;
 }
 
-/* All queues are full. The first item that is taken lets the stages go on; one has no room for its next result, and then
+/* All queues are full. The first item that is taken lets the stages go on. One has no room for its next result. Then
    the only thread is in a step of the other one, which takes long. */
 TEST_CASE(the_engine_knows_at_once_of_room_for_which_a_task_waits)
 {

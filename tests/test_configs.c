@@ -278,7 +278,7 @@ TEST_CASE(certificates_are_a_file_that_can_be_read_and_are_checked)
                    "/nowhere/ca.pem: No such file");
     expect_refused(&weir_video_decode,
                    &(weir_video_config){ WEIR_WITH_INPUT(.ca_file = "/dev/null", .allow = WEIR_ALLOW_INSECURE) },
-                   "not with WEIR_ALLOW_INSECURE");
+                   "cannot be combined with WEIR_ALLOW_INSECURE");
 }
 
 /* ---- through the wall ------------------------------------------------------------------------------------------- */

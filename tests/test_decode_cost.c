@@ -197,7 +197,7 @@ TEST_CASE(each_decode_stage_reports_what_it_holds)
     assert_int_equal(query_int(in_folder("isolated.db"), "SELECT count(max_held_bytes) FROM task_stats"), 0);
 }
 
-/* A result that is over a limit of frames is never passed on. */
+/* A result that is over a limit of frames is never passed on. What is held is then its frames while it is made. */
 TEST_CASE(a_result_in_the_making_is_held)
 {
     enum { FRAMES = 20, PICTURE = 160 * 120 * 3 };

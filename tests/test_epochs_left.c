@@ -1,6 +1,7 @@
 /*
- * What is left of an epoch is what is delivered: for random numbers of items, ranks and batches, each order and share, with items
- * that fail, from any epoch and after any resume. And a run that begins at an epoch is the rest of a run that begins with the first.
+ * What is left of an epoch is what is delivered. This holds for random numbers of items, ranks and batches, each
+ * order and share, with items that fail, from any epoch and after any resume. And a run that begins at an epoch is
+ * the rest of a run that begins with the first.
  *
  *     WEIR_SEED=N  the random choices
  */

@@ -530,7 +530,7 @@ TEST_CASE(a_pending_task_may_end_in_skip_or_failure)
     ledger_close(&ledger);
 }
 
-/* The text is overwritten as soon as the call returns; the second task's while the only thread is held. */
+/* Each task's label is overwritten as soon as the call has returned. For the second task, the only thread is held then. */
 TEST_CASE(the_label_of_a_pending_result_is_copied_at_the_call)
 {
     test_pending pending = PENDING;

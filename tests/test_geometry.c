@@ -1,7 +1,8 @@
 /*
- * Pictures of every size, format and place in memory, through rotation, filters and scalers, between pages that nobody may
- * touch: on both sides of the planes of the source and of the result. FFmpeg and dav1d test their loops like this
- * (checkasm; --overread). The referee is libavfilter with FFmpeg's own buffers, and for some pictures the ffmpeg program.
+ * Pictures of every size, format and place in memory go through rotation, filters and scalers. On both sides of the
+ * planes of the source and of the result are pages that nobody may touch. FFmpeg and dav1d test their loops like this
+ * (checkasm; --overread). The referee is libavfilter with FFmpeg's own buffers, and for some pictures the ffmpeg
+ * program.
  *
  *     WEIR_GEOMETRY_CASES=N    how many (default: DEFAULT_CASES); 0 = all, in an order that mixes everything
  *     WEIR_GEOMETRY_SECONDS=N  ends earlier, after that time (default: never)

@@ -74,7 +74,7 @@ static void hang_in_a_read(void)
         ;
 }
 
-/* What a decoder that a file has taken over may try; its answer is "done", or why not. */
+/* What a decoder may try when a file has taken it over. Its answer is "done", or why the call failed. */
 
 static int try_open(void)
 {

@@ -1,6 +1,7 @@
 /*
- * The time that goes into the ends of epochs, in virtual time, whatever the laps are: what they are about, since a slot that is ready may
- * wait for its thread; test_core.c has them to the nanosecond. Held constant: one stage of two slots; one source on a thread of its own.
+ * The time that goes into the ends of epochs, in virtual time, whatever the laps are. The figures are known only
+ * roughly, since a slot that is ready may wait for its thread. test_core.c has them to the nanosecond. Held constant:
+ * one stage of two slots; one source on a thread of its own.
  */
 #include "tests/support.h"
 

@@ -249,8 +249,9 @@ TEST_CASE(slow_items_are_measured_by_their_frames)
     }
 }
 
-/* The source makes five items while one slot takes four: with two slots, what was in the queue comes on top for a while. A look sees
-   the source busy for three to four of four seconds, so the gain is known to be 1 to 1.33, or more by what was measured. */
+/* The source makes five items while one slot takes four: with two slots, what was in the queue comes on top for a
+   while. A look sees the source busy for three to four of four seconds. So the gain is known to be 1 to 1.33, or more
+   by what was measured. */
 TEST_CASE(a_store_of_few_items_is_no_gain)
 {
     known_stage stage = { .task_ns = 5 * WEIR_SECOND, .slots = 1, .num_parts = 499 };

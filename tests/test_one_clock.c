@@ -1,8 +1,8 @@
 /*
- * One clock for every way to ask. These give the same frames, byte by byte, with the same times: all frames at once,
- * frames asked one by one in any order, every first one, one list of all, and chunks. The probe counts as many. The
- * referee is the ffmpeg program: its frames and times with -fps_mode passthrough, and its setpts=PTS-STARTPTS,fps=N
- * for rates, also within windows.
+ * One clock for every way to ask. All ways give the same frames, byte by byte, with the same times. They are all
+ * frames at once, frames asked one by one in any order, every first one, one list of all, and chunks. The probe
+ * counts as many. The referee is the ffmpeg program: its frames and times with -fps_mode passthrough, and its
+ * setpts=PTS-STARTPTS,fps=N for rates, also within windows.
  *
  *     WEIR_CLOCK_CASES=N    how many clips (default: DEFAULT_CASES)
  *     WEIR_CLOCK_SECONDS=N  ends earlier, after that time (default: never)
@@ -19,8 +19,8 @@
  * MPEG-TS with a variable rate: the first times of decoding may be more than 0.1 s before the first time of showing.
  * Then the ffmpeg program closes gaps between them, unless it is asked to copy the times.
  *
- * Constant here: one size, 8-bit 4:2:0, one video stream without sound, no damage but a missing end: a clip in which a packet
- * is damaged is left out, as weir/video.h has a rule of its own for those.
+ * Constant here: one size, 8-bit 4:2:0, one video stream without sound, no damage but a missing end. A clip in which
+ * a packet is damaged is left out, as weir/video.h has a rule of its own for those.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -569,8 +569,8 @@ TEST_CASE(a_name_says_what_may_be_written_there)
     weir_error error = { 0 };
     assert_int_equal(weir_output_check("x/a.mp4", WEIR_OUTPUT_RAW, NULL, &error), WEIR_EINVAL);
     assert_string_equal(error.message,
-                        "x/a.mp4: raw video is written, and its name says that it is something else: end "
-                        "it in .raw, .rgb, .yuv");
+                        "x/a.mp4: raw video is written, but this is the name of another kind of file: end it in "
+                        ".raw, .rgb, .yuv");
     assert_int_equal(error.library_code, 0);
     assert_int_equal(weir_output_check(".mp4", WEIR_OUTPUT_RAW, NULL, NULL), WEIR_OK);
     assert_int_equal(weir_output_check("x/a.mp4", WEIR_OUTPUT_RAW, &(weir_output_rules){ .force = true }, NULL),

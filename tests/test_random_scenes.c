@@ -1,6 +1,6 @@
 /*
- * Pipelines made by chance, of `weir-bench verdict --random`: which are drawn, and their truth, which is compared with what
- * was computed by hand. Held constant: two CPUs. No pipeline is run.
+ * Pipelines made by chance, of `weir-bench verdict --random`: which are drawn, and what is true of them. The truth is
+ * compared with what was computed by hand. Held constant: two CPUs. No pipeline is run.
  */
 #include <math.h>
 #include <stdio.h>
@@ -344,7 +344,7 @@ TEST_CASE(beside_other_programs_a_bound_is_a_range)
     assert_true(truth.is_uncertain);
 }
 
-/* The threads of the run have waited for a CPU for a fifth of the time that they were on one, and their waits ended 2 ms
+/* The threads of the run have waited for a CPU for a fifth of the time that they were on one. Their waits ended 2 ms
    late. */
 TEST_CASE(the_delays_of_a_run_narrow_the_range)
 {

@@ -385,8 +385,9 @@ static int make_samples(void **state)
 static unsigned num_sought; /* samples in which seeking was possible */
 static unsigned num_listed; /* whose header's list of packets was used */
 
-/* How packets are got at: from memory, by reading on, by seeking wherever that saves anything; of AV1 also by a packet table, where
-   those of a run are held; from MP4 files also by the header's list, group by group, with and without room for what was read. */
+/* How packets are got at: from memory, by reading on, or by seeking wherever that saves anything. Of AV1 it is also
+   by a packet table, where those of a run are held. From MP4 files it is also by the header's list, group by group,
+   with and without room for what was read. */
 enum { FROM_MEMORY, BY_READING, BY_SEEKING, BY_TABLE, BY_LIST, BY_LIST_AND_MEMORY, NUM_SETTINGS };
 static const setting settings[NUM_SETTINGS] = {
     [FROM_MEMORY] = { .max_cached_bytes = CACHE_BYTES, .is_survey = true },

@@ -1,6 +1,6 @@
 /*
- * The sound that a reader gives for windows of time: it is a part of what the ffmpeg program decodes from the whole
- * file, wherever the window is and whatever was asked before.
+ * The sound that a reader gives for windows of time. It is contained in what the ffmpeg program decodes from the
+ * whole file, wherever the window is and whatever was asked before.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /*
  * Rolls change no figure. Random recordings are asked for totals as they are, and once more from their laps alone.
- * Crossed: lengths of laps (20 ms to 2 s), phases, modes, runs, ranks and killed ends; spans that are in some laps,
- * counters, and metrics that are not known; clocks that are set back; a database that is locked for a while; ranges;
- * groupings. Held constant: one machine.
+ * Crossed are lengths of laps (20 ms to 2 s), phases, modes, runs, ranks, killed ends, ranges and groupings. There
+ * are spans that are in some laps, counters, and metrics that are not known. Clocks are set back, and a database is
+ * locked for a while. Held constant: one machine.
  */
 #include <math.h>
 #include <stdio.h>

@@ -355,7 +355,7 @@ TEST_CASE(equal_identities_are_numbered_in_the_order_of_the_list)
 
 static const char mark[] = "s3cr3t";
 
-/* A character of a secret: all that a URL of a list may hold, but not "&", which ends a value. */
+/* A character of a secret. It is any that a URL of a list may hold, except "&", which ends a value. */
 static char random_character(uint64_t *random, const char *without)
 {
     char character;

@@ -2192,7 +2192,7 @@ TEST_CASE(fish_completes_subcommands_options_and_choices)
     assert_has(out, "job.db");
 }
 
-/* What the function for zsh passes to zsh's own functions, which complete in a terminal only. */
+/* Prints what weir's function for zsh passes to zsh's own functions. Those complete in a terminal only. */
 static void complete_zsh(const char *words, int index)
 {
     char line[700];

@@ -1,8 +1,8 @@
 /*
- * Time that a test owns. Pipelines run on their real threads, but a task, an experiment and the service thread sleep in virtual
- * time: it moves to the next one that wakes up when all of them sleep, and stands still as long as one works. So a
- * task that takes 3 ms takes 3 ms exactly, whatever other programs do. A minute of virtual time takes as long as it
- * takes to switch between its tasks.
+ * Time that a test owns. Pipelines run on their real threads, but a task, an experiment and the service thread sleep
+ * in virtual time. When all of them sleep, it moves to the next one that wakes up. It stands still as long as one
+ * works. So a task that takes 3 ms takes 3 ms exactly, whatever other programs do. A minute of virtual time takes as
+ * long as it takes to switch between its tasks.
  *
  * Held constant: tasks that compute. They need a CPU, which this has not; a pipeline whose stages have private threads.
  */

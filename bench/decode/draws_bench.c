@@ -1,8 +1,8 @@
 /*
  * weir-bench draws: what one random frame of a file costs, of each file of a folder, which differ in length. Held constant: one
- * thread, one frame for each draw, its own size. Each way draws the same frames. All files are drawn from at the same places of
- * their groups of pictures, if they repeat the shortest one, as those of scripts/make-dataset do: where in its group a frame is
- * decides what it costs, and 50 random places differ by more than files do.
+ * thread, one frame for each draw, its own size. Each way draws the same frames. All files are drawn from at the same
+ * places of their groups of pictures, if they repeat the shortest one, as those of scripts/make-dataset do. The place
+ * of a frame in its group decides what it costs. Of 50 random places the costs differ by more than those of files.
  */
 #include <inttypes.h>
 #include <stddef.h>

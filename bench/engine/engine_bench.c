@@ -2,8 +2,8 @@
  * weir-bench engine: the cost of passing an item on. Five parts: the hops of a chain of stages; the raw record; other
  * shapes of pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
  *
- * The plan is a list of cases. A case may name an earlier one as its base: the ratio of their times is computed round
- * by round, and they stand close to each other, so that background load affects both alike.
+ * The plan is a list of cases. A case may name an earlier one as its base. Then the ratio of their times is computed
+ * round by round. The two stand close to each other, so that background load affects both alike.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -2,10 +2,10 @@
 
     verify.py WEIR FILE...      WEIR: the weir program, such as build/release/tools/weir
 
-For each peer and job it prints the number of pictures, the lowest PSNR relative to weir's pictures (the scalers differ),
-and how many pictures are more similar to the previous or next frame of weir. A few of these are normal where a video
-hardly moves; a peer that numbers frames differently has hundreds. The exit status is 1 if more than 5 % are, or if a size
-or the number of pictures differs.
+For each peer and job it prints the number of pictures, and the lowest PSNR relative to weir's pictures (the scalers
+differ). It also prints how many pictures are more similar to the previous or next frame of weir. A few of these are
+normal where a video hardly moves; a peer that numbers frames differently has hundreds. The exit status is 1 if more
+than 5 % are, or if a size or the number of pictures differs.
 """
 
 import os

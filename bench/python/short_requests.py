@@ -2,11 +2,11 @@
 
     short_requests.py [--clips DIR] [--requests 64] [--frames 32] [--rounds 5] [--size 224] [--peers pyav,torchcodec,…]
 
-weir.decode_many beside other packages of this Python, each in a process of its own, in turns, one after the other. For each clip:
-CPU seconds and the 99th percentile of the time from the first request to each answer, and the ratio to weir with the lowest and
-the highest of the rounds. Clips are made with the ffmpeg program (x264, x265, SVT-AV1 where it has them), ten seconds each,
-or are those of a folder. Each library decodes on as many threads as there are CPUs, one file per thread, in the fastest way that was
-found for it.
+weir.decode_many beside other packages of this Python, each in a process of its own, in turns, one after the other.
+For each clip it prints CPU seconds, and the 99th percentile of the time from the first request to each answer. It
+also prints the ratio to weir, with the lowest and the highest of the rounds. Clips are made with the ffmpeg program
+(x264, x265, SVT-AV1 where it has them), ten seconds each, or are those of a folder. Each library decodes on as many
+threads as there are CPUs, one file per thread, in the fastest way that was found for it.
 """
 
 import argparse

@@ -3,9 +3,10 @@
     training_loop.py FOLDER [--batches 40] [--workers 2] [--rounds 3] [--peers torchcodec,pyav,decord]
 
 Each clip has 16 frames at stride 4 from a random start; the shortest side becomes 224, and the middle 224×224 is kept. A batch has
-eight clips. Each run is a process of its own, in turns. For each: clips per CPU second (workers' included, imports not), the
-seconds until the first batch, the memory (PSS of all its processes, at most), and the lines of code that the job takes. Ratios are to weir's run of the same round,
-with the lowest and the highest of the rounds. The loop does nothing with a batch.
+eight clips. Each run is a process of its own, in turns. For each it prints clips per CPU second (workers' included,
+imports not) and the seconds until the first batch. It also prints the memory (PSS of all its processes, at most), and
+the lines of code that the job takes. Ratios are to weir's run of the same round, with the lowest and the highest of
+the rounds. The loop does nothing with a batch.
 """
 
 import argparse

@@ -19,8 +19,8 @@
  *   change           10 %: the work of a stage grows from the first second on, or is another one every 2 to 4 s
  *   bursts           8 %: of 4 to 24 items, of the source or the consumer
  *   a backlog        5 %: the source has made items for 3 to 6 s before its own pace begins
- * A pipeline is drawn again in four cases: a bound is neither equal to the limit nor 1.25 times away; more than three
- * answers would be right; a wait is shorter than 0.5 ms; a task is longer than 4 s.
+ * A pipeline is drawn again if a bound is neither equal to the limit nor 1.25 times away, or more than three answers
+ * would be right. It is also drawn again if a wait is shorter than 0.5 ms, or a task longer than 4 s.
  *
  * Not drawn: output in input order, epochs, routes, stages with threads of their own, tasks that are pending.
  */

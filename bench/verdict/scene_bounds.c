@@ -405,9 +405,9 @@ static bool has_chance(const scene *of)
 }
 
 /*
- * A burst of B items, then a pause of W, beside parts that let an item through each t. If everything between the burst
- * and these parts holds K items, a burst and its pause take W, or B × t, or W + (B - K) × t, whichever is longest. In
- * the last case the queues are the limit, and with them the part whose time is longest, or nearly so.
+ * A burst of B items, then a pause of W, beside parts that let an item through each t. Everything between the burst
+ * and these parts holds K items. Then a burst and its pause take the longest of W, B × t and W + (B - K) × t. In the
+ * last case the queues are the limit, and with them the part whose time is longest, or nearly so.
  */
 static void add_burst(const scene *of, const scene_work *work, bool is_source, scene_truth *truth)
 {

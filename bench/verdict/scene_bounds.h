@@ -4,11 +4,12 @@
  * all the time. The smallest one is the limit; those within a few percent of it are limits together. Nothing here knows
  * the rules of the verdict.
  *
- * What is not known for sure is a range: the share of the CPUs where other programs compute, how late a wait ends then,
- * and the queues of a resource whose times are random (between none, and those of the machine-repair model).
+ * What is not known for sure is a range. Where other programs compute, this is the share of the CPUs, and how late a
+ * wait ends. If the times of a resource are random, it is the length of its queue: between none, and that of the
+ * machine-repair model.
  *
- * Scenes with the fields that random_scene.c draws: no epochs, no order, no routes, no children, no hits, no tasks that
- * are pending. Failing tasks use no resource.
+ * It can do scenes with the fields that random_scene.c draws. They have no epochs, no order, no routes, no children, no
+ * hits, and no tasks that are pending. Failing tasks use no resource.
  */
 #ifndef BENCH_VERDICT_SCENE_BOUNDS_H
 #define BENCH_VERDICT_SCENE_BOUNDS_H

@@ -31,7 +31,9 @@ static int find_largest(const double *sizes, uint64_t num_items, double *largest
     *largest = 0;
     for (uint64_t i = 0; i < num_items; i++) {
         if (!(sizes[i] >= 0) || !isfinite(sizes[i]))
-            return weir_error_set(error, WEIR_EINVAL, 0, "sampler: the size of item %" PRIu64 " is %g", i, sizes[i]);
+            return weir_error_set(
+                error, WEIR_EINVAL, 0,
+                "sampler: the size of item %" PRIu64 " is %g; it must be a finite number, 0 or above", i, sizes[i]);
         *largest = sizes[i] > *largest ? sizes[i] : *largest;
     }
     return WEIR_OK;

@@ -329,8 +329,10 @@ static int take_weights(weir_sampler *sampler, const double *weights, uint64_t *
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     for (uint64_t i = 0; i < num_items; i++) {
         if (!(weights[i] >= 0) || !isfinite(weights[i]))
-            return weir_error_set(error, WEIR_EINVAL, 0, "sampler: the weight of item %" PRIu64 " is %g", i,
-                                  weights[i]);
+            return weir_error_set(error, WEIR_EINVAL, 0,
+                                  "sampler: the weight of item %" PRIu64
+                                  " is %g; it must be a finite number, 0 or above",
+                                  i, weights[i]);
         largest = weights[i] > largest ? weights[i] : largest;
     }
     if (largest <= 0)

@@ -1,8 +1,8 @@
 /*
- * The index of a dataset: one SQLite file with each clip's size, codec, dimensions, duration, frames and label, and
- * with the broken files and the reasons. weir_dataset_build() creates and updates it, as `weir index` does. An open
- * dataset supplies the items of weir_sampler_source; with them, selected frames of a clip are decoded without reading
- * the whole clip first.
+ * The index of a dataset is one SQLite file. It has each clip's size, codec, dimensions, duration, frames and label.
+ * It also has the broken files, and why they are broken. weir_dataset_build() creates and updates it, as `weir index`
+ * does. An open dataset supplies the items of weir_sampler_source; with them, selected frames of a clip are decoded
+ * without reading the whole clip first.
  *
  *     weir_dataset_open("clips.weir", NULL, &dataset, &error);
  *     weir_sampler_source_config source = {
@@ -113,9 +113,10 @@ WEIR_API int weir_dataset_build_memory_sized(const weir_dataset_build_options *o
                                              weir_error *error);
 
 /*
- * The same in memory, for folders that are small enough to be read at each start: about 1 kB per clip, and its packets; at most 1 GiB,
- * SQLite's limit. All files are read. weir_dataset_options.memory opens it, any number of times; weir_dataset_ask_memory() answers questions. The results are those
- * of weir_dataset_build(); on failure *memory is NULL.
+ * The same in memory, for folders that are small enough to be read at each start. It takes about 1 kB per clip, and
+ * its packets, and at most 1 GiB, SQLite's limit. All files are read. weir_dataset_options.memory opens it, any
+ * number of times. weir_dataset_ask_memory() answers questions. The results are those of weir_dataset_build(); on
+ * failure *memory is NULL.
  */
 static inline int weir_dataset_build_memory(const weir_dataset_build_options *options, weir_dataset_memory **memory,
                                             weir_dataset_progress *result, weir_error *error)

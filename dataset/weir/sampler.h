@@ -116,7 +116,7 @@ typedef struct weir_sampler weir_sampler;
  */
 WEIR_API int weir_sampler_new(const weir_sampler_config *config, weir_sampler **sampler, weir_error *error);
 
-/* Starts an epoch. Takes constant time, except with weights without replacement (a sort). WEIR_OK, WEIR_EINVAL (NULL) or
+/* Starts an epoch. Takes constant time, except with weights without replacement (a sort). WEIR_OK, WEIR_EINVAL or
    WEIR_ENOMEM; after a failure only weir_sampler_free() may be called. */
 WEIR_API int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch);
 

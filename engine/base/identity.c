@@ -1,9 +1,9 @@
 /*
  * Identities of items. The principle: what only says who asks, or how it was signed, is left out, so that the object under
- * another signature has the same identity. What may say which object is meant ("?key=clips/1.mp4") is kept apart from
- * others by a digest with a secret key (SipHash-2-4, a pseudorandom function): who has the identity, but not the key,
- * cannot find the value by guessing. In doubt two addresses have different identities: then a file is read again, and
- * none is lost.
+ * another signature has the same identity. A value that may say which object is meant ("?key=clips/1.mp4") becomes a
+ * digest with a secret key (SipHash-2-4, a pseudorandom function). So different values stay different. Who has the
+ * identity, but not the key, cannot find the value by guessing. In doubt two addresses have different identities:
+ * then a file is read again, and none is lost.
  */
 #include "engine/base/identity.h"
 

@@ -1,6 +1,6 @@
 /*
- * What the files of the kernel say about threads, the machine and memory, as far as several rooms ask for it. -1 = not known on this
- * system. Any thread.
+ * What the files of the kernel say about threads, the machine and memory: those figures that several rooms ask for.
+ * -1 = not known on this system. Any thread.
  */
 #ifndef ENGINE_BASE_KERNEL_FILES_H
 #define ENGINE_BASE_KERNEL_FILES_H

@@ -343,9 +343,8 @@ static int refuse_name(const char *path, weir_output_kind kind, weir_error *erro
     for (size_t i = 0; i < MAX_ENDINGS && kinds[kind].endings[i]; i++)
         snprintf(right + strlen(right), sizeof right - strlen(right), "%s%s", i ? ", " : "", kinds[kind].endings[i]);
     return weir_error_set(error, WEIR_EINVAL, 0,
-                          "%.240s: %s is written, and its name says that it is something else: end "
-                          "it in %s",
-                          path, kinds[kind].name, right);
+                          "%.240s: %s is written, but this is the name of another kind of file: end it in %s", path,
+                          kinds[kind].name, right);
 }
 
 /* ---- the rules --------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /*
- * Where clocks and figures of the kernel come from. Each reading that becomes a metric or an advice goes through one table of
- * functions: of a clock, of a file below /proc or of a control group, of getrusage() and of the affinity mask. So does each sleep that is measured. Tests
- * fill the table: then they know the right figure. kernel_files.h has what the files say.
+ * Where clocks and figures of the kernel come from. Each reading that becomes a metric or an advice goes through one
+ * table of functions. So does each sleep that is measured. The functions read a clock, a file below /proc or of a
+ * control group, getrusage(), and the affinity mask. Tests fill the table: then they know the right figure.
+ * kernel_files.h has what the files say.
  *
  * The step clock (engine/state/step_clock.h) does not ask the table at each reading, but when it is corrected. Timestamps
  * (common/unix_clock.h) do not ask it, and waits for a condition have a real timeout.

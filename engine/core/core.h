@@ -22,10 +22,10 @@
  *     SLOT_TURN     results of earlier inputs were put          passes its result on
  *     SLOT_BLOCKED  the next queue got room                     passes its result on
  *
- * Passes its result on: with WEIR_ORDER_INPUT, while results of earlier inputs are missing, TURN; while the next queue
- * has no room, BLOCKED; else the result is put, and the slot is READY after WEIR_MORE, or takes its next input. Takes
- * its next input: READY if there is one, or if the node is a source that has not ended; else IDLE; RETIRED if its node
- * has more slots than wanted.
+ * "Passes its result on" means one of three. With WEIR_ORDER_INPUT, while results of earlier inputs are missing, the
+ * slot is TURN. While the next queue has no room, it is BLOCKED. Else the result is put, and the slot is READY after
+ * WEIR_MORE, or takes its next input. "Takes its next input" means: it is READY if there is one, or if the node is a
+ * source that has not ended. Else it is IDLE. It is RETIRED if its node has more slots than wanted.
  *
  * A source may promise that each of its items becomes a result. Then the driver says what becomes of the place of an
  * input whose task has failed (slot->place). WEIR__PLACE_FILLED: it has put another input into the slot, and RUNNING
@@ -44,8 +44,9 @@
  * A route looks ahead: a result whose branch has no room is set aside, so that its slot takes the next input, whose branch
  * may have room. Items that are set aside belong to the route, not to the queue: no level counts them, and they are put, in
  * their order, as soon as the queue has room. They stand in the ring of the queue behind its last item, so they need not
- * be moved. A route sets aside look_ahead items at most, for all branches together, and for one only while its queue and
- * they are within capacity_bytes; else the slot is BLOCKED, and what comes behind it in the same branch, too:
+ * be moved. A route sets aside look_ahead items at most, for all branches together. For one branch it does so only
+ * while its queue and these items are within capacity_bytes. Else the slot is BLOCKED, and so is what comes behind it
+ * in the same branch:
  *
  *     result      its branch                                        becomes
  *     an item     has room, and nothing waits for it                put
@@ -485,8 +486,9 @@ weir__core_slot *weir__cancel_take(weir__graph *graph);
 /* Tells the core that the cancel function of the slot's task has returned. */
 void weir__cancel_returned(weir__core_slot *slot);
 
-/* The consumer takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH.
-   waited_ns: how long it has waited. late_ns: for how long there was an item before it asked again, if it had asked before. */
+/* The consumer takes the head of the sink queue, which must not be empty. Returns WEIR_OK and an item, or WEIR_EPOCH.
+   waited_ns: how long it has waited. late_ns: for how long there was an item before it asked again, if it had asked
+   before. */
 int weir__graph_deliver(weir__graph *graph, weir_item *item, int64_t waited_ns, int64_t late_ns);
 
 /* How many items, at most `most`, the consumer may take from the head of the sink queue without an event for each. */

@@ -1,16 +1,15 @@
 /*
- * The hand-off: how results are put into queues, inputs taken out, the ends of epochs and streams passed on, and nodes
- * cancelled.
- * core.h describes the states and the invariants.
+ * The hand-off: how results are put into queues, and inputs taken out. Here the ends of epochs and streams are passed
+ * on, too, and nodes cancelled. core.h describes the states and the invariants.
  *
  * The functions call each other upstream: taking an item makes room, room lets a blocked slot put its result, that
  * slot takes its next input, which makes room further upstream. Each step of this chain is one node further upstream;
  * ends of epochs and streams travel downstream in the same way. So the depth of the recursion is bounded by the
  * length of the pipeline.
  *
- * What is done here to an item that a route has set aside: set_result_aside() takes it from its slot, put_from_aside() puts it into its
- * queue. let_waiting_put() is the only one that puts what has waited, and keeps the order of each branch: first what is set
- * aside, then the slots that are BLOCKED.
+ * An item that a route sets aside: set_result_aside() takes it from its slot, and put_from_aside() puts it into its
+ * queue. Only let_waiting_put() puts what has waited. It keeps the order of each branch: first what is set aside,
+ * then the slots that are BLOCKED.
  */
 #include "engine/core/handoff.h"
 

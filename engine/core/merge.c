@@ -2,10 +2,10 @@
  * Selects the next input. Most nodes have one. A merge has several, and takes the item that arrived first, or
  * selects an input and waits for it.
  *
- * Round robin goes from the last input that gave an item to the next one that has not ended. Weights use
- * smooth weighted round robin (the load-balancing method of nginx): each open input gains its weight as credit; the
- * one with the most credit is next and pays the sum of all weights. With weights 3 and 1 that gives A A B A. If the
- * next input ends without an item, its selection is undone: the previous credits are restored. An input that has reached
+ * Round robin goes from the last input that gave an item to the next one that has not ended. Weights use smooth
+ * weighted round robin, the load-balancing method of nginx. Each open input gains its weight as credit. The one with
+ * the most credit is next, and pays the sum of all weights. With weights 3 and 1 that gives A A B A. If the next
+ * input ends without an item, its selection is undone: the previous credits are restored. An input that has reached
  * the end of its epoch, or of the stream, is skipped until all have.
  *
  * Random draws must not depend on when the end of an input becomes known. So all inputs take part in a draw, until a

@@ -10,8 +10,9 @@
 #include <weir/metrics.h>
 
 /*
- * What a reader remembers. The kernel walks all pages of a child for its proportional memory (PSS): that is measured, and read again
- * so much later that it takes no more than a thousandth of a CPU; meanwhile the last sum stands.
+ * What a reader remembers. The kernel walks all pages of a child for its proportional memory (PSS). The time of a
+ * reading is measured. The next one is so much later that they take no more than a thousandth of a CPU. Meanwhile the
+ * last sum stands.
  */
 typedef struct weir__child_memory {
     int64_t due_ns; /* of the next reading of PSS */

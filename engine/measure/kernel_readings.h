@@ -1,6 +1,6 @@
 /*
- * What the kernel counts for the threads of the pools, the process and the machine. It counts from one time at which
- * laps are taken to the next. Service thread only.
+ * What the kernel counts for the threads of the pools, the process and the machine. Each count goes from one moment
+ * at which laps are taken to the next. Service thread only.
  */
 #ifndef ENGINE_MEASURE_KERNEL_READINGS_H
 #define ENGINE_MEASURE_KERNEL_READINGS_H

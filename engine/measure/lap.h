@@ -1,10 +1,11 @@
 /*
  * A lap: what was measured in one interval while the consumer was in one mode and phase.
  *
- * An interval is the time between two ends of laps. It ends
- *   when stats_interval_ns have passed (lap_taker.c), or after a number of steps (steps_per_lap);
- *   when a mode or phase ends that has lasted for a second, and when MANY_OPEN laps wait to be taken;
- *   where a pause (weir_set_paused()) begins or ends.
+ * An interval is the time between two ends of laps. Four things end it:
+ *   - stats_interval_ns have passed (lap_taker.c), or a number of steps (steps_per_lap)
+ *   - a mode or phase ends that has lasted for a second
+ *   - MANY_OPEN laps wait to be taken
+ *   - a pause (weir_set_paused()) begins or ends
  * In an interval, the consumer may change its mode and phase often and for a short time. Each mode and phase has one lap, which
  * collects all of its stretches. So the number of laps depends on the number of modes and phases, not on that of the marks.
  *
@@ -114,8 +115,8 @@ bool weir__lap_is_open(weir_pipeline *pipeline, uint64_t id);
 
 /* ---- by the thread that owns it ---- */
 
-/* A lap that was taken, and whose histograms are encoded, waits for the end of its interval as the last one of the list: joined
-   to the one of its mode and phase if there is one. */
+/* A lap that was taken, and whose histograms are encoded, waits for the end of its interval as the last one of the
+   list. If the list has one of its mode and phase, the two are joined. */
 void weir__lap_add_waiting(weir__lap **waiting, weir__lap *lap);
 
 /* A lap that has waited is in a message. */

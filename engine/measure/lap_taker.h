@@ -9,7 +9,7 @@
  *                                      (nor traced: a trace shows leftover items that are dropped, for example)
  *   a phase begins in the tail         it has a lap, as always, and the last lap is of the last phase
  *   something else was reported        the last lap contains the tail
- *   the interval ends in the tail      they are passed on, so that live observers have them; if something is reported
+ *   the interval ends in the tail      they are passed on, so that live observers have them. If something is reported
  *                                      afterwards, the tail from the end of the work on is a lap of its own
  * A step that is open at the end of the work was reported in the tail: it ends there.
  */

@@ -2,10 +2,11 @@
  * Goes through a description, upstream first. For each stage and each number of slots, one pipeline makes inputs and is freed; then
  * another one runs the stage alone on them.
  *
- * How many inputs, if the program does not say: a measurement of n inputs and s slots ends with slots that have no input while others
- * have their last ones, for half a task on average: (s - 1) / 2n of the slot time. So there are ten inputs for each slot of the
- * largest number. While the first measurement of a stage lasts less than run_ns, it is repeated with more. The upstream stages
- * need not make more than one for each slot if that takes longer than run_ns. All measurements of a stage get as many.
+ * How many inputs, if the program does not say. At the end of a measurement, slots have no input while others have
+ * their last ones, for half a task on average. With n inputs and s slots, that is (s - 1) / 2n of the slot time. So
+ * there are ten inputs for each slot of the largest number. While the first measurement of a stage lasts less than
+ * run_ns, it is repeated with more. The upstream stages need not make more than one for each slot if that takes
+ * longer than run_ns. All measurements of a stage get as many.
  */
 #include <stdlib.h>
 

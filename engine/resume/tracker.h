@@ -2,9 +2,9 @@
  * Which items of the sources are done, for checkpoints. Exists only in pipelines built with checkpoints; otherwise
  * pipeline->tracker is NULL, weir_item.tickets is 0 everywhere, and a step costs one comparison.
  *
- * A ticket stands for something that must be finished: one source item (a root), or one of several results that a task
- * made from its input (a chunk, whose parent is the input's ticket). An item carries a list of tickets: one, or many after
- * a stage that combines items. Marks move with the items:
+ * A ticket stands for something that must be finished. A root stands for one source item. A chunk stands for one of
+ * several results that a task made from its input, and its parent is the input's ticket. An item carries a list of
+ * tickets: one, or many after a stage that combines items. Marks move with the items:
  *
  *     a source's result        gets a new root
  *     WEIR_OK                  the result gets the input's tickets, and those of items that the task released
@@ -17,8 +17,9 @@
  *     skipped, failed, delivered or acknowledged: finished
  *     dropped by a stop or by the pipeline's failure, failed with retry_failed, or with its place lost: never finished
  *
- * A ticket is done when it and all its chunks are finished. When a root is done, its item is set in the done_set of its
- * source and epoch; when a chunk is done, it is kept with its root until that is done, and is part of checkpoints.
+ * A ticket is done when it and all its chunks are finished. When a root is done, its item is set in the done_set of
+ * its source and epoch. When a chunk is done, it is kept with its root until that is done, and is part of
+ * checkpoints.
  *
  * Chunks are identified across runs by a path: a hash of the stages and numbers that made them. Chunks of tickets that
  * share an item (a batch) have path 0, because the next run makes other batches; they are not recorded.

@@ -1,6 +1,7 @@
 /*
- * With which credit the calling thread is away with an item that weir_pipeline_next() gave it, see speedup.h. Of one pipeline at a
- * time: the first that it left counts the absence until the thread is back, or the pipeline is freed.
+ * The credit (speedup.h) with which the calling thread is away with an item that weir_pipeline_next() gave it. A
+ * thread is away from one pipeline at a time, the first that it left. That one counts the absence until the thread is
+ * back, or the pipeline is freed.
  */
 #ifndef ENGINE_RUN_ABSENCE_H
 #define ENGINE_RUN_ABSENCE_H

@@ -33,10 +33,11 @@ void weir__builder_remember_error(weir_builder *builder, int status, const char 
 void weir__builder_add_copy(weir_builder *builder, const weir_node *node, const weir_stage_options *options);
 
 /*
- * Copies the nodes upstream of one, whose results they then make; only the sink is missing. Their stages keep the order of
- * their inputs: each pipeline that is built of such a copy makes the same results in the same order, unless a merge or an
- * operation decides by time. The node is no source. WEIR_OK; WEIR_EUNSUPPORTED: it is in a branch of a route, which decides
- * what it gets; or WEIR_ENOMEM. *error is filled. What is wrong in the copy itself, weir_builder_build() reports.
+ * Copies the nodes upstream of one, whose results they then make; only the sink is missing. Their stages keep the
+ * order of their inputs. So each pipeline that is built of such a copy makes the same results in the same order. An
+ * exception is a merge or an operation that decides by time. The node is no source. WEIR_OK; WEIR_EUNSUPPORTED: it is
+ * in a branch of a route, which decides what it gets; or WEIR_ENOMEM. *error is filled. What is wrong in the copy
+ * itself, weir_builder_build() reports.
  */
 int weir__builder_copy_upstream(const weir_builder *builder, uint32_t index, weir_builder **made, weir_error *error);
 

@@ -1,6 +1,6 @@
 /*
- * Prints a description: a line for each node in the order of flow, the branches of a route indented below it. What an option
- * does not change is left out, except slots and queues.
+ * Prints a description: a line for each node in the order of flow, the branches of a route indented below it. Options
+ * that have their default are left out, except slots and queues.
  */
 #include "engine/run/builder.h"
 

@@ -10,9 +10,9 @@
  *     JOINED     nobody                     the thread that joins       this thread, which then frees it
  *
  * WAITED to LEFT: the time of weir_pipeline_close() is over. WAITED or LEFT to FREED: the service thread, once no task, cancel
- * function, observer, hook, release function and waiting consumer is left; it then only returns. Each change is made with the
- * lock, so either the thread that closes sees FREED, joins and returns WEIR_OK, or the service thread finds LEFT.
- * weir_pipeline_close_wait() joins those left that are FREED.
+ * function, observer, hook, release function and waiting consumer is left; it then only returns. Each change is made
+ * with the lock. So either the thread that closes sees FREED, joins and returns WEIR_OK, or the service thread finds
+ * LEFT. weir_pipeline_close_wait() joins those left that are FREED.
  *
  * Lock order: no other lock is taken under `lock`, and no user code runs under it. It is held during fork(). A forked child has none
  * of the threads: it skips what its parent has left.

@@ -24,7 +24,7 @@ static void set_earlier(int64_t *due_ns, int64_t other_ns)
         *due_ns = other_ns;
 }
 
-/* Sleeps until due_ns, or until it is woken; as the guard of the other threads, if they need one. */
+/* Sleeps until due_ns, or until it is woken. If the other threads need a guard, it is their guard meanwhile. */
 static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
 {
     int64_t until_ns;

@@ -6,8 +6,8 @@
  *
  *     gain = (items_f / (elapsed_f - held_f)) / (items / elapsed)
  *
- * States. held is the time by which everything should have been held back so far: it grows by f for each second in which
- * at least one step of the chosen stage runs. Each step, and each absence of a consumer, has a credit:
+ * States. held is the time by which everything should have been held back so far. It grows by f for each second in
+ * which at least one step of the chosen stage runs. Each step, and each absence of a consumer, has a credit:
  *   begin   credit = held: a slot that waits for an item, a thread or room was held back by whom it waited for
  *   end     of another stage: sleeps until it was held back as long as held has grown since. Meanwhile it may grow
  *   end     of the chosen stage: owes nothing, also if several slots of it run at once, which are faster at once

@@ -377,8 +377,9 @@ static void run_task_step(weir_task *slot)
     end_task_step(slot, run_to_result(slot));
 }
 
-/* The same for the second and later steps of a burst, of which most are plain: no hook, deadline, checkpoint, flush or new
-   worker (weir__burst_allowed()), and an operation that returns one result and has left nothing to be released. */
+/* The same for the second and later steps of a burst. Most of them are plain: they have no hook, deadline,
+   checkpoint, flush or new worker (weir__burst_allowed()). The operation returns one result, and has left nothing to
+   be released. */
 static void run_next_step(weir_task *slot)
 {
     weir__core_slot *core = &slot->core;

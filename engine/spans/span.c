@@ -17,7 +17,8 @@ static bool key_made;
 
 static _Thread_local weir_step_clock own_clock;
 
-/* The time spent in pauses; while recording is paused, the clock's time when it stopped, minus INT64_MAX. */
+/* The time spent in pauses. While recording is paused it is below 0: the clock's time at the stop, minus
+   INT64_MAX. */
 static _Atomic int64_t pauses;
 static _Atomic int64_t pauses_before; /* while recording is paused: without this pause */
 

@@ -1,7 +1,7 @@
 /*
  * How spans and counters get into laps and traces. Each thread adds its spans to cells of its own, one for each name.
  * It has a lock of its own, which is free except while its figures are collected. span_collect.c moves the cells to
- * the process's sums and to those of the pipelines; user_trace.c says where records for traces go.
+ * the process's sums and to those of the pipelines. user_trace.c says where records for traces go.
  *
  * Locks: the registry's lock, then that of a thread or of a counter. None of them is taken with the lock of a
  * pipeline held. No other lock is taken with that of a thread or of a counter held. The lock of user_trace.c is taken
@@ -164,7 +164,8 @@ void weir__span_store_close(weir_pipeline *pipeline);
 /* With the pipeline's lock: spans that end from now on are of this lap. */
 void weir__span_set_lap(weir_pipeline *pipeline, uint64_t lap_id);
 
-/* The lap to which a span of a thread of this pipeline (NULL = of none) would belong now. Safe in a signal handler. */
+/* The lap to which a span would belong that ends now, on a thread of this pipeline (NULL = of no pipeline). Safe in a
+   signal handler. */
 uint64_t weir__span_lap_of_thread(const weir_pipeline *pipeline);
 
 /* "weir/step"; NULL = refused. */

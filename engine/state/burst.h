@@ -25,9 +25,10 @@ void weir__burst_plan_locked(weir_pool_thread *pool_thread, const weir_task *slo
 bool weir__burst_continue(weir_pool_thread *pool_thread, weir__core_slot *core);
 
 /*
- * The consumer takes an item with the lock, and those behind it without, from copies that it made meanwhile: taking one is one
- * atomic operation on `progress`, so a plan that was ended gives no item any more. Only one thread takes ahead, the first
- * consumer; others end its plan. The items stay in the sink queue until the core is told, also when the run is stopped.
+ * The consumer takes an item with the lock, and those behind it without, from copies that it made meanwhile. To take
+ * one is one atomic operation on `progress`, so a plan that was ended gives no more items. Only one thread takes
+ * ahead, the first consumer; others end its plan. The items stay in the sink queue until the core is told, also when
+ * the run is stopped.
  */
 
 /* Call this when an item was taken with the lock. taker: identifies the calling thread. */

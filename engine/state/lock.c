@@ -4,9 +4,9 @@
  * off can do a few more while its data is in its cache, which improves throughput.
  *
  * Whom to wake. Waking a sleeping thread costs several microseconds on both sides. If steps are much shorter than that, a
- * second thread would only compete with the first one for the lock. So short steps are left to a thread that is in a short
- * step and will pick again soon; for all other work a thread is woken, one at a time, and that thread checks for more
- * work after it has picked a slot.
+ * second thread would only compete with the first one for the lock. So short steps are left to a thread that is in a
+ * short step and will pick again soon. For all other work a thread is woken, one at a time. That thread checks for
+ * more work after it has picked a slot.
  *
  * The consumer and the pool hand over many items at a time in the same way. A consumer that waits is told of results when a
  * task waits for room, when no short step is left, or after 20 µs. Room in the sink queue makes short steps ready.

@@ -1,9 +1,9 @@
 /*
  * The data structures of a running pipeline: the scheduler core (core.h has its states, rules and invariants) with what
- * the threads need around it. This folder has what all rooms of the engine that know a running pipeline share: these
- * structs, the lock with what happens when it is acquired (bursts) and released (waking), threads and their clock. It uses
- * none of those rooms (trace, spans, resume, measure, run): what belongs to one of them alone is in a struct that its header
- * defines, and that is only named here.
+ * the threads need around it. This folder has what all rooms of the engine share that know a running pipeline. That
+ * is these structs, and threads with their clock. It is also the lock, with what happens when it is acquired (bursts)
+ * and released (waking). It uses none of those rooms (trace, spans, resume, measure, run): what belongs to one of
+ * them alone is in a struct that its header defines, and that is only named here.
  *
  * Threads: the threads of the pools (pool.c) run tasks and their hooks. The service thread (service.c) takes laps and runs
  * the watchdog; the only user code it calls are release functions, when the run is over. The observer thread
@@ -20,8 +20,8 @@
  * upstream) is atomic. Only a lap holds it longer: about 2 µs for each node. Functions whose name ends in _locked
  * need the lock, and so do all functions of the core.
  *
- * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that pool
- * will take the lock soon: one that was woken or spins, or one in a short step; and if that takes long, the service thread
+ * Invariant, whenever the lock is free: if a slot is ready and a thread of its pool sleeps, then a thread of that
+ * pool will take the lock soon. It was woken, or spins, or is in a short step. If that takes long, the service thread
  * wakes another (see lock.c).
  */
 #ifndef ENGINE_STATE_RUN_STATE_H

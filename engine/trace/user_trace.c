@@ -1,7 +1,7 @@
 /*
  * Records of user code for traces: which pipeline gets them. Those of a pipeline's threads belong to its trace, others
- * to the oldest trace that is being recorded. Only what happens while recording is on is recorded: of a span that is
- * open when recording is switched on, the end; of one that is open when it is switched off, the begin.
+ * to the oldest trace that is being recorded. Only what happens while recording is on is recorded. Of a span that is
+ * open when recording is switched on, that is the end. Of one that is open when it is switched off, it is the begin.
  */
 #include <pthread.h>
 

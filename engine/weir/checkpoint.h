@@ -1,7 +1,7 @@
 /*
  * Exact resume. A pipeline that is built with weir_pipeline_options.checkpoints knows at any moment which items of its
- * sources are done. weir_pipeline_checkpoint() writes this as a small text, and weir_checkpoint_store() as a file; a pipeline built from the text delivers
- * exactly the rest:
+ * sources are done. weir_pipeline_checkpoint() writes this as a small text, and weir_checkpoint_store() as a file. A
+ * pipeline built from the text delivers exactly the rest:
  *
  *     options.checkpoints = WEIR_CHECKPOINTS_DELIVERED;
  *     options.resume = &text;                               // of the last run; options.num_resume = 1 (0 = from the start)
@@ -53,7 +53,7 @@ typedef enum weir_checkpoints {
 /*
  * Writes the done items to a new text, which the caller frees with free(). It includes each WEIR_EPOCH that
  * weir_pipeline_next() has returned. Any thread; also after the pipeline has ended, failed or was stopped. Delays the
- * pipeline by microseconds. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
+ * pipeline by microseconds. WEIR_OK; WEIR_EINVAL; WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
  */
 WEIR_API int weir_pipeline_checkpoint(struct weir_pipeline *pipeline, char **text);
 
@@ -81,7 +81,7 @@ WEIR_API int weir_checkpoint_load(const char *path, char **text, void **state, s
 /*
  * With WEIR_CHECKPOINTS_DONE: the result has been handled. For the result of weir_aggregate this means all items of the
  * batch; weir_batch.items can also be acknowledged one by one. Call it before the item is released; further calls for
- * the same item do nothing. Any thread. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (another kind of checkpoints).
+ * the same item do nothing. Any thread. WEIR_OK; WEIR_EINVAL; WEIR_EUNSUPPORTED (another kind of checkpoints).
  */
 WEIR_API int weir_item_done(struct weir_pipeline *pipeline, weir_item *item);
 
@@ -103,7 +103,7 @@ typedef struct weir_checkpoint_source {
 } weir_checkpoint_source;
 
 /* WEIR_OK, or *checkpoint is NULL and *error (may be NULL) names the line: WEIR_EDATA (not a checkpoint, or damaged),
-   WEIR_EUNSUPPORTED (of a newer version), WEIR_EINVAL (NULL), WEIR_ENOMEM. */
+   WEIR_EUNSUPPORTED (of a newer version), WEIR_EINVAL, WEIR_ENOMEM. */
 WEIR_API int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint, weir_error *error);
 
 /* NULL is fine. */

@@ -86,7 +86,7 @@ WEIR_API char *weir_identity_of(const char *address);
 
 /*
  * A hash that is the same for all addresses of an object, in every process, whatever its key of digests is. Use it to divide
- * items among processes. Do not store it: hidden values could be found from it by guessing. 0 if address is NULL. Any thread.
+ * items among processes. Do not store it: hidden values could be found from it by guessing. Any thread.
  */
 WEIR_API uint64_t weir_identity_hash(const char *address);
 

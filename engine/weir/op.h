@@ -189,7 +189,7 @@ WEIR_API void weir_child_process_end(int32_t pid);
  * Reports a part of the item (see <weir/item_part.h>): the time, count or bytes of the whole task so far, with all its results.
  * A later call for the same part replaces the value. Traces show the times of a task inside it, one after the other. If a task
  * has several results (WEIR_MORE), each shows what was added since the last one. Call it while run() or flush() runs, on the
- * thread that runs the task. WEIR_OK; WEIR_ELIMIT: the item already has WEIR_MAX_ITEM_PARTS parts; or WEIR_EINVAL: NULL, a
+ * thread that runs the task. WEIR_OK; WEIR_ELIMIT if the item already has WEIR_MAX_ITEM_PARTS parts. WEIR_EINVAL: a
  * negative number, a part without a name or with a name that is too long, or a part of another kind.
  */
 WEIR_API int weir_task_set_part(weir_task *task, const weir_part_info *part, int64_t number);
@@ -201,8 +201,8 @@ WEIR_API int weir_task_set_text(weir_task *task, const weir_part_info *part, con
  * Reports that `amount` more units of work inside the item are done, such as frames. Call it during the task. Laps, snapshots and
  * experiments then have a figure long before the task ends. The work counts even if the task fails. The unit is a static text. A
  * stage has one unit, that of its first call. amount is at most 2^40. The call is cheap: an atomic addition in the slot. Call it
- * while run() or flush() runs, or while the task is pending. Any thread. WEIR_OK; or WEIR_EINVAL: NULL, an empty unit, another
- * unit than before, or an amount that is too large.
+ * while run() or flush() runs, or while the task is pending. Any thread. WEIR_OK; or WEIR_EINVAL: an empty unit,
+ * another unit than before, or an amount that is too large.
  */
 WEIR_API int weir_task_advance(weir_task *task, const char *unit, uint64_t amount);
 
@@ -217,7 +217,7 @@ typedef enum weir_holder {
  * Inputs, and results that are in queues, do not count. The number is valid until the next call for this holder. In laps,
  * max_held_bytes is the largest sum over all holders of a stage. It is not known for stages that never call this. bytes is at most
  * 2^46. The call is cheap: two reads if nothing has changed, else a few atomic operations. Call it while run() or flush() runs, or
- * while the task is pending. Any thread. WEIR_OK; or WEIR_EINVAL: NULL, another holder, or a number that is too large.
+ * while the task is pending. Any thread. WEIR_OK; or WEIR_EINVAL: another holder, or a number that is too large.
  */
 WEIR_API int weir_task_set_held(weir_task *task, weir_holder holder, uint64_t bytes);
 
@@ -240,7 +240,7 @@ WEIR_API int weir_task_fail(weir_task *task, int status, int library_code, const
  * waits there with the failure for weir_pipeline_next_failure(). If that failure is lost, the object is released on the thread of
  * the failure that replaces it. In all other cases it is released when the task has ended, on the thread that ran the task. release
  * is called once, under no lock (NULL = nothing to release). Call this function where weir_task_fail() may be called, or in task
- * hooks. WEIR_OK; or WEIR_EINVAL: task or cause is NULL, and the cause is still the caller's.
+ * hooks. WEIR_OK; or WEIR_EINVAL, and the cause is still the caller's.
  */
 WEIR_API int weir_task_set_cause(weir_task *task, void *cause, void (*release)(void *cause));
 

@@ -1,9 +1,10 @@
 /*
  * Files that a program writes: what may be replaced by what.
  *
- * The rule is the same for everything that weir writes. An output replaces nothing but a file of its own kind, which is
- * recognised by its content; never an input, never the file that stdout or stderr goes to; and its name does not say that it
- * is something else. Functions of the library that write files follow it, and programs can ask for their own files:
+ * The rule is the same for everything that weir writes. An output replaces nothing but a file of its own kind, which
+ * is recognised by its content. It never replaces an input, or the file that stdout or stderr goes to. Its name must
+ * not say that it is something else. Functions of the library that write files follow it, and programs can ask for
+ * their own files:
  *
  *     if (weir_output_check("losses.csv", WEIR_OUTPUT_CSV, NULL, &error) != WEIR_OK)
  *         …                                     // error.message says why, and what to do
@@ -85,8 +86,8 @@ typedef int weir_text_function(void *self, const char *text, size_t size_bytes);
  * Makes a stream that passes what is written to a function of the program. So functions that take a FILE *
  * (summaries, verdicts, exports, span dumps) need no file. It is buffered: the function is called on the thread that
  * fills the buffer, or calls fflush() or fclose(). The program closes the stream with fclose(), which returns EOF if
- * the function has refused the last text; ferror() tells it of earlier ones. NULL = write is NULL, or no memory is
- * left. Any thread.
+ * the function has refused the last text; ferror() tells it of earlier ones. NULL = out of memory. Any
+ * thread.
  */
 WEIR_API FILE *weir_text_open(weir_text_function *write, void *self);
 

@@ -106,9 +106,9 @@ typedef struct weir_stage_options {
     /* Sources: the number of epochs. After WEIR_EOF the source runs again with a new worker state. The consumer gets
        WEIR_EPOCH at the end of each epoch (0 = one run without WEIR_EPOCH; WEIR_ENDLESS = until stopped). */
     uint32_t epochs;
-    /* Observers get the figures of this stage and of its queue at this interval, not at each lap: several laps together, of one
-       mode and phase, at the end of the last of them; what is left comes before run_end. Not shorter than
-       weir_pipeline_options.stats_interval_ns (0 = each lap; WEIR_FOREVER = once, at the end). */
+    /* Observers get the figures of this stage and of its queue at this interval, not at each lap. They get several
+       laps of one mode and phase together, at the end of the last of them. What is left comes before run_end. Not
+       shorter than weir_pipeline_options.stats_interval_ns (0 = each lap; WEIR_FOREVER = once, at the end). */
     int64_t stats_interval_ns;
 } weir_stage_options;
 
@@ -314,8 +314,7 @@ static inline int weir_builder_build(weir_builder *builder, const weir_pipeline_
  * builds or frees each of the two. The copy has its own copy of all that the description owns: config_init() of each operation
  * gets the bytes of a config that it has initialised, and duplicates what they point to. What the description does not own
  * (`self` of hooks, configs that are not copied) is shared. Pipelines that run at the same time use it at the same time. An error
- * of the description is copied, too. If copying fails, weir_builder_build() of the copy reports it. NULL = out of memory, or
- * builder is NULL.
+ * of the description is copied, too. If copying fails, weir_builder_build() of the copy reports it. NULL = out of memory.
  */
 WEIR_API weir_builder *weir_builder_copy(const weir_builder *builder);
 
@@ -323,8 +322,7 @@ WEIR_API weir_builder *weir_builder_copy(const weir_builder *builder);
  * Prints the description for people. Each source, stage, route and merge, and the sink, has a line, in the order of flow. A
  * line has the operation, the slots, the queue, and each option that is not the default. The branches of a route are indented
  * below it. The last line is the error, if there is one. The configs of operations are not printed. The text may differ
- * between versions. To get it in memory, see weir_text_open(). WEIR_OK, WEIR_EIO, WEIR_ENOMEM, or WEIR_EINVAL if a pointer is
- * NULL.
+ * between versions. To get it in memory, see weir_text_open(). WEIR_OK, WEIR_EIO, WEIR_ENOMEM or WEIR_EINVAL.
  *
  *     src: source numbers, queue of 2 items
  *     by-size: route of 2 branches, sets aside up to 16 items, 1 slot, queue of 2 items
@@ -347,7 +345,7 @@ WEIR_API void weir_builder_free(weir_builder *builder);
  *                  epoch, and may get items of the next one soon
  *   WEIR_EOF       all items have been delivered; every later call returns the same
  *   WEIR_ETIMEDOUT no item within timeout_ns (0 = do not wait; WEIR_FOREVER = wait without limit)
- *   WEIR_EINVAL    timeout_ns is negative and not WEIR_FOREVER, or a pointer is NULL
+ *   WEIR_EINVAL    timeout_ns is negative and not WEIR_FOREVER
  *   WEIR_EFAILED   the pipeline failed, and all items downstream of the failure were delivered; every later call
  *                  returns the same
  *   WEIR_ESTOPPED  weir_pipeline_stop() was called; every later call returns the same
@@ -409,12 +407,12 @@ WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
  *   WEIR_ETIMEDOUT code of the program still runs: a task, a hook, a function of an operation or of an observer, or a release
  *                  function. The pipeline is stopped. When that code returns, a thread of the pipeline reports the
  *                  last lap, releases the items and frees everything.
- *   WEIR_EINVAL    pipeline is NULL, timeout_ns is negative and not WEIR_FOREVER, or it is being closed already: nothing was done
+ *   WEIR_EINVAL    timeout_ns is negative and not WEIR_FOREVER, or it is being closed already: nothing was done
  *   WEIR_EFORKED   it belongs to the parent process; nothing was done
- * Here worker_free, config_free, `detach` of observers and release functions run on a thread of the pipeline, not on the caller's;
- * observers' `mark` runs on the caller's thread, before the time begins.
- * It may also be called on one of the pipeline's own threads (in a task, hook or observer): there it does not wait. Calls of
- * weir_pipeline_next() that wait at that time return WEIR_ESTOPPED and are waited for; no other call may be in progress.
+ * Here worker_free, config_free, `detach` of observers and release functions run on a thread of the pipeline, not on
+ * the caller's. `mark` of observers runs on the caller's thread, before the time begins. It may also be called on one
+ * of the pipeline's own threads (in a task, hook or observer): there it does not wait. Calls of weir_pipeline_next()
+ * that wait at that time return WEIR_ESTOPPED and are waited for; no other call may be in progress.
  *
  * After WEIR_ETIMEDOUT, what that code uses (the objects of callbacks, observers, databases) must stay valid until
  * it has returned. The libraries that contain the code, and those of weir, must stay loaded.
@@ -457,7 +455,6 @@ typedef struct weir_kept_failure {
  * not reported. What nobody has pulled is released when the pipeline is freed, each cause on the thread that frees it.
  *   WEIR_OK        *failure is the caller's, to be freed with weir_kept_failure_free()
  *   WEIR_ENOTFOUND none waits, or none are kept; *failure is NULL
- *   WEIR_EINVAL    a pointer is NULL
  * Any thread.
  */
 WEIR_API int weir_pipeline_next_failure(weir_pipeline *pipeline, weir_kept_failure **failure);
@@ -595,7 +592,7 @@ WEIR_API int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **sna
 WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
 
 /* Reports how many bytes of results the consumer keeps from now on, for example to return them again. Laps have the largest number
-   as max_held_bytes of the sink; see weir_task_set_held(). Any thread. WEIR_OK or WEIR_EINVAL: NULL, or above 2^46. */
+   as max_held_bytes of the sink; see weir_task_set_held(). Any thread. WEIR_OK; or WEIR_EINVAL: above 2^46. */
 WEIR_API int weir_pipeline_set_held(weir_pipeline *pipeline, uint64_t bytes);
 
 /* Reports an event to the observers, unless weir_pipeline_free() has begun. Strings are copied; category and detail may be NULL.
@@ -611,7 +608,7 @@ WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, cons
  *
  * Without phase marks, "startup", "loop" and "finish" are set automatically. A program that marks phases itself also marks
  * "finish" if it wants one. At a point where several change, mark the step first: the time up to the next mark belongs to it.
- * A mark takes about a microsecond. Any thread. WEIR_OK; WEIR_ENOMEM, without an effect; WEIR_EINVAL for a name that is NULL,
+ * A mark takes about a microsecond. Any thread. WEIR_OK; WEIR_ENOMEM, without an effect; WEIR_EINVAL for a name that is
  * empty or too long.
  */
 WEIR_API int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step);
@@ -623,9 +620,9 @@ WEIR_API int weir_pipeline_mark_mode(weir_pipeline *pipeline, const char *mode);
  * measured before the call. The ends of intervals stay where they are. After the end of the work, they know all up to that end, and
  * what the consumer reports later is in the last lap. Without observers of laps, it does nothing.
  *
- * WEIR_OK; WEIR_ETIMEDOUT: an observer did not take the lap within timeout_ns (WEIR_FOREVER = no limit), and gets it later;
- * WEIR_EBUSY: this is the thread that calls the observers; WEIR_EOF: weir_pipeline_free() has begun; WEIR_EINVAL, WEIR_EFORKED. Any
- * other thread.
+ * Returns WEIR_OK, WEIR_EINVAL, WEIR_EFORKED, or one of these. WEIR_ETIMEDOUT: an observer did not take the lap
+ * within timeout_ns (WEIR_FOREVER = no limit), and gets it later. WEIR_EBUSY: this is the thread that calls the
+ * observers. WEIR_EOF: weir_pipeline_free() has begun. Any other thread.
  */
 WEIR_API int weir_pipeline_end_lap(weir_pipeline *pipeline, int64_t timeout_ns);
 

@@ -100,7 +100,7 @@ WEIR_API int weir_profile_sized(const weir_builder *builder, const weir_profile_
  * The description is not changed. It needs no sink. options may be NULL.
  *
  *   WEIR_OK        all were reported. Failed tasks are counted in num_failures
- *   WEIR_EINVAL    builder or report is NULL, an option is not valid; or the status of the description's error
+ *   WEIR_EINVAL    an option is not valid; or the status of the description's error
  *   WEIR_ENOTFOUND a stage gets no input, because the source or the upstream stages make none
  *   WEIR_ESTOPPED  should_stop() was true. Earlier measurements are reported, the one in progress is not
  *   WEIR_ETIMEDOUT time_limit_ns is over. The same holds

@@ -39,8 +39,8 @@ typedef struct weir_span_name weir_span_name;
 
 /*
  * The name, created by the first call. The category groups names, like MXNet's Domain; in traces, commas separate several
- * categories ("train,gpu"). Takes a lock: call it once and
- * keep the result. NULL = out of memory, or a text is NULL, empty, or longer than 200 bytes. Any thread.
+ * categories ("train,gpu"). Takes a lock: call it once and keep the result. NULL = out of memory, or a text is empty, or
+ * longer than 200 bytes. Any thread.
  */
 WEIR_API weir_span_name *weir_span_name_get(const char *category, const char *name);
 

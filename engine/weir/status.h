@@ -1,4 +1,10 @@
-/* Results: one table makes the enum, the names and the texts. */
+/*
+ * Results: one table makes the enum, the names and the texts.
+ *
+ * One rule for NULL holds for all functions of weir. Functions that free accept it. All others return WEIR_EINVAL also if
+ * an argument that may not be NULL is NULL; comments say which may be. A function without a status returns an empty value
+ * then: NULL, 0, false or a zeroed struct.
+ */
 #ifndef WEIR_STATUS_H
 #define WEIR_STATUS_H
 
@@ -76,7 +82,7 @@ WEIR_API int weir_error_set(weir_error *error, int status, int library_code, con
 /*
  * Formats the error as one readable line: "0:1:load: a.mp4: no video in it (WEIR_EDATA)". Empty parts are left out;
  * no error gives an empty line. Truncated to size bytes including the NUL; WEIR_ERROR_LINE bytes are always enough.
- * Any thread. Returns the length of the complete line, or WEIR_EINVAL if a pointer is NULL.
+ * Any thread. Returns the length of the complete line, or WEIR_EINVAL.
  */
 WEIR_API int weir_error_format(const weir_error *error, char *line, size_t size);
 #define WEIR_ERROR_LINE 1792

@@ -66,8 +66,8 @@ typedef enum weir_trace_kind {
        records is missing. */
     WEIR_TRACE_SPAN_BEGIN = 33,
     WEIR_TRACE_SPAN_END = 34,
-    /* A value of a counter was set. value: the bits of the double; number: not the thread, but the bytes of "category/name" in
-       "category/name/value" (0 = the counter has a single value, without a name) */
+    /* A value of a counter was set. value is the bits of the double. number is not the thread, but the bytes of
+       "category/name" in "category/name/value" (0 = the counter has a single value, without a name) */
     WEIR_TRACE_COUNTER = 35,
     WEIR_TRACE_MARKER = 36, /* detail: weir_marker_scope */
 } weir_trace_kind;

@@ -1,6 +1,7 @@
 /*
- * Where the bytes of a video come from in Python: a path (str, bytes or os.PathLike) or a URL; an object with a buffer, which is
- * not copied; or a file object with read() and, if it can, seek(). File objects are called with the GIL.
+ * Where the bytes of a video come from in Python: a path (str, bytes or os.PathLike) or a URL, an object with a
+ * buffer, or a file object. A buffer is not copied. A file object has read() and, if it can, seek(). File objects are
+ * called with the GIL.
  */
 #include <stdio.h>
 #include <string.h>

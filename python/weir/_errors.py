@@ -4,9 +4,9 @@
 class Error(Exception):
     """A failure that weir reports.
 
-    status: its name, such as "EDATA"; stage: the stage of the pipeline, or ""; file: the label of the item, usually a path, or
-    ""; code: the native code of the library behind it (FFmpeg, SQLite, the system), or 0. Of a failure of an item, number is its
-    number in the order of the source, and epoch that of the source; else they are None.
+    status: its name, such as "EDATA". stage: the stage of the pipeline, or "". file: the label of the item, usually a
+    path, or "". code: the native code of the library behind it (FFmpeg, SQLite, the system), or 0. Of a failure of an
+    item, number is its number in the order of the source, and epoch that of the source; else they are None.
     """
 
     status = ""

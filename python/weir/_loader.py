@@ -34,12 +34,13 @@ class Loader:
     group_files: within each so many clips of the shuffled order, those of one file follow each other; with keep_open, they share
     what is decoded.
     rank, world: by default those of torch.distributed, if it is initialised, or of the launcher (torchrun, mpirun, srun).
-    share: "pad" repeats clips so that all ranks have equally many, "drop" leaves some out (default with drop_last), "exact"
-    does neither: then lengths may differ by one.
-    on_error: a clip that fails is replaced by another one of this rank and has batch.valid 0 ("replace"), ends the epoch with
-    the exception ("raise"), or makes the epoch shorter ("skip": len() is then an upper bound).
-    concurrency: clips that are decoded at a time; threads: that work; both are the number of CPUs by default. prefetch: batches
-    that wait. keep_open: files that stay open for further clips of them.
+    share: "pad" repeats clips so that all ranks have equally many. "drop" leaves some out (default with drop_last).
+    "exact" does neither: then lengths may differ by one.
+    on_error: with "replace", a clip that fails is replaced by another one of this rank and has batch.valid 0. With
+    "raise" it ends the epoch with the exception. With "skip" it makes the epoch shorter: len() is then an upper
+    bound.
+    concurrency: how many clips are decoded at a time. threads: how many threads do that. Both are the number of CPUs
+    by default. prefetch: batches that wait. keep_open: files that stay open for further clips of them.
     record: a database with the statistics, for `weir explain` and others. trace: a file for Perfetto. With several ranks, each
     has its own: run.rank3.db. Each pipeline that begins anew (below) is another run, and its trace another file: run.2.json.gz.
     progress: of indexing, as for Index.build(). The other options are those of Video.

@@ -56,8 +56,8 @@ def counter(name, *values, category="user", total=False):
     """A value over time, such as a loss: `weir.counter("loss").set(0.5)`. Threads may share it.
 
     values: names of several values, `c = weir.counter("cache", "hits", "misses")`, then `c.add(hits=1)`; they are one chart in
-    traces. total: it only grows, such as bytes that were sent; by how much and how fast is shown. The same name gives the same
-    counter; keep it, since finding it takes a lock."""
+    traces. total: it only grows, such as bytes that were sent. By how much and how fast is shown. The same name gives
+    the same counter; keep it, since finding it takes a lock."""
     return _core._counter(category, name, values, total)
 
 

@@ -19,14 +19,15 @@ def watch(iterable, *, replay=False, keep=None, keep_bytes=256 << 20, synchroniz
     there, the loop takes at most 1 / (1 - share) as many steps per second, if a step then takes as long. It may take longer or
     shorter, because the loader works at the same time on the same CPUs. Only a measurement tells that:
 
-    replay=True, or a number of steps: once, at the end of the first iteration that gets there, the loop gets the last batches again
-    for 10 steps that do not count and 50 (or that number) that do. A training loop then trains on batches that it has seen, and
-    takes so many steps more; so this is off unless you ask for it. Ranks of a job take the same number of steps more, if all ask.
-    To keep it apart from training: `keep=8`, and after the loop `for batch in loader.replay(): train_a_copy(batch)`.
+    replay=True, or a number of steps: once, at the end of the first iteration that gets there, the loop gets the last
+    batches again. The first 10 steps do not count, and 50 more (or that number) do. A training loop then trains on
+    batches that it has seen, and takes so many steps more; so this is off unless you ask for it. Ranks of a job take
+    the same number of steps more, if all ask. To keep it apart from training: `keep=8`, and after the loop `for batch
+    in loader.replay(): train_a_copy(batch)`.
 
-    keep: how many of the last batches are kept (8 with replay), with at most keep_bytes of arrays and tensors in them, but at least
-    the last one. They must stay as they are: a loader that fills the same memory again, or a step that changes its batch in place, replays
-    something else, which may take another time.
+    keep: how many of the last batches are kept (8 with replay). They have at most keep_bytes of arrays and tensors in
+    them, but at least the last one is kept. They must stay as they are: a loader that fills the same memory again, or
+    a step that changes its batch in place, replays something else, which may take another time.
 
     synchronize: called before each end of a step, for steps that run asynchronously on a GPU: torch.cuda.synchronize. Without it, such a
     loop waits where it does not wait for data.
@@ -120,9 +121,10 @@ class Watch:
     def result(self):
         """What is known so far, as a dict. Times are in seconds, and None is not known.
 
-        kind: "data" (it waits for data: faster loading brings at least a tenth), "steps" (it does not) or "unknown"; steps, wait, step: their number
-        and mean times; share: of the time in which it waits; most: the bound of the gain, as steps per second divided by the present ones;
-        replayed, gain: the same gain as measured; starts, start: first waits. *_range are 95 % intervals."""
+        kind: "data" (it waits for data: faster loading brings at least a tenth), "steps" (it does not) or "unknown".
+        steps, wait, step: their number and mean times. share: of the time in which it waits. most: the bound of the
+        gain, as steps per second divided by the present ones. replayed, gain: the same gain as measured. starts,
+        start: first waits. *_range are 95 % intervals."""
         return self._loop.judge()
 
     def explain(self):

@@ -3,9 +3,9 @@
  * Internal. Pure: no file; one thread at a time for each.
  *
  * Read from the start, frames follow each other, and samples are counted; a gap in the times moves the count. After a
- * seek, the frame's time tells the sample: exactly if the time base resolves samples; else, as in Matroska, by the
- * number of whole frames since the start, if all have the same size. Where neither is sure, the frame is lost, and
- * the stream must be read from the start.
+ * seek, the frame's time tells the sample: exactly if the time base resolves samples. Else, as in Matroska, the
+ * number of whole frames since the start tells it, if all have the same size. Where neither is sure, the frame is
+ * lost, and the stream must be read from the start.
  */
 #ifndef STAGES_AUDIO_SOUND_CLOCK_H
 #define STAGES_AUDIO_SOUND_CLOCK_H

@@ -53,9 +53,9 @@ typedef struct weir_sound_window {
 int weir__sound_reader_init(weir_sound_reader *reader, const weir_audio_config *config,
                             const weir_input_config *input, bool (*should_stop)(void *self), void *self);
 
-/* Opens the path, if the file is not open. WEIR_OK, and the caller frees *audio, whose start_ns is from origin_ns;
-   WEIR_ERANGE: no sample is in the window; or another failure with *error filled, after which the next window opens
-   the file again. */
+/* Opens the path, if the file is not open. WEIR_OK, and the caller frees *audio, whose start_ns is from origin_ns.
+   WEIR_ERANGE: no sample is in the window. Else another failure with *error filled; then the next window opens the
+   file again. */
 int weir__sound_reader_window(weir_sound_reader *reader, const char *path, const weir_sound_window *window,
                               weir_audio **audio, weir_error *error);
 

@@ -1,7 +1,7 @@
 /*
  * A tensor is one more owner of an item's data. Which way it becomes one depends on who frees the data:
- *  - a result of weir (its release function is that of its type, or the item is only a name for it): the result counts its
- *    owners, so weir_frames_free() and the like may be called while tensors exist;
+ *  - a result of weir, whose release function is that of its type, or for which the item is only a name. The result
+ *    counts its owners, so weir_frames_free() and the like may be called while tensors exist;
  *  - anybody else (a loan of weir_cache, a result of the program): nobody else knows how to count. So the item's
  *    release function moves to a lent_data, which the item and its tensors share. The lent_data calls it once. Others
  *    may read the same values at the same time, so such tensors are read-only, as far as DLPack can say it (versioned
@@ -205,7 +205,7 @@ static int name_memory(const weir_memory *wanted, weir_memory *memory, weir_erro
     if (!is_host || !weir_memory_is_accessible(*memory))
         return weir_error_set(
             error, WEIR_EUNSUPPORTED, 0,
-            "a tensor is not a copy: the values are in %s memory (device %d), not in %s memory (device %d)",
+            "the values are in %s memory (device %d), not in %s memory (device %d), and a tensor does not copy them",
             weir_memory_kind_name(memory->kind), (int)memory->device, weir_memory_kind_name(wanted->kind),
             (int)wanted->device);
     *memory = *wanted;

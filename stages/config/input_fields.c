@@ -23,7 +23,7 @@ static int check_certificates(const weir_input_config *input, weir_error *error)
         return WEIR_OK;
     if (input->allow & WEIR_ALLOW_INSECURE)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "ca_file (--ca-file): not with WEIR_ALLOW_INSECURE (--insecure)");
+                              "ca_file (--ca-file) cannot be combined with WEIR_ALLOW_INSECURE (--insecure)");
     if (access(input->ca_file, R_OK) != 0)
         return weir_error_set(error, WEIR_EINVAL, -errno, "ca_file (--ca-file): %s: %s", input->ca_file,
                               strerror(errno));

@@ -1,8 +1,8 @@
 /*
  * The copy of a config that a program gives by pointer and size. Internal. Any thread.
  *
- * Each public config has a file here with its table of fields and two functions: …_own() replaces the program's pointer by
- * one to a checked copy in which defaults stand for 0, and …_free() frees that.
+ * Each public config has a file here with its table of fields and two functions. …_own() replaces the program's
+ * pointer by one to a checked copy, in which defaults stand for 0. …_free() frees that copy.
  */
 #ifndef STAGES_CONFIG_OWN_CONFIG_H
 #define STAGES_CONFIG_OWN_CONFIG_H

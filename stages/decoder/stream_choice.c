@@ -71,8 +71,8 @@ static int find_numbered(const AVFormatContext *format, enum AVMediaType media, 
     return -1;
 }
 
-/* As the ffmpeg program: first of all a stream of which the probe has seen packets, then one that the container marks as
-   the default, then the most pixels; of equal ones the first, which of a picture with a mask is the picture. */
+/* As the ffmpeg program: first of all a stream of which the probe has seen packets, then one that the container marks
+   as the default, then the most pixels. Of equal ones it is the first: of a picture with a mask, the picture. */
 static int64_t video_score(const AVStream *stream)
 {
     const int64_t has_packets = 100000000, is_default = 5000000;

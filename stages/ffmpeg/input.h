@@ -61,8 +61,8 @@ typedef struct weir_input {
     bool is_silent; /* for longer than the limit */
 } weir_input;
 
-/* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, forgets the item before, and returns the
-   path or name, which is valid as long as the data. */
+/* For an item that is a path, a weir_entry or a weir_bytes. Sets input->bytes, and forgets the item before. Returns
+   the path or name, which is valid as long as the data. */
 const char *weir__input_choose(weir_input *input, const weir_item *item);
 
 /* Gives the item's entry and the other files of its sample to a result. They become its *entry and *sidecars, which

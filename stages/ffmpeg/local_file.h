@@ -3,7 +3,7 @@
  *
  * Opening never waits, and the checks use the open descriptor, so that the file cannot be replaced in between. A wait
  * for a pipe can be interrupted by `interrupt`. The open or read of a regular file cannot be interrupted, but
- * `interrupt` is checked before it; where it may block for ever, it runs on a separate thread, which can be
+ * `interrupt` is checked before it. Where it may block for ever, it runs on a separate thread, which can be
  * abandoned.
  */
 #ifndef STAGES_FFMPEG_LOCAL_FILE_H

@@ -45,9 +45,9 @@ static void image_config_free(void *config)
 
 static int check_no_filter(const weir_picture_config *picture, weir_error *error)
 {
-    return picture->filter
-               ? weir_error_set(error, WEIR_EINVAL, 0, "filter \"%s\": not for still images", picture->filter)
-               : WEIR_OK;
+    return picture->filter ? weir_error_set(error, WEIR_EINVAL, 0, "filter \"%s\" cannot be used for still images",
+                                            picture->filter)
+                           : WEIR_OK;
 }
 
 static int image_config_init(void *config, weir_error *error)

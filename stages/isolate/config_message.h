@@ -6,8 +6,8 @@
 
 #include "stages/isolate/message.h"
 
-/* What the pointers of a config lead to, which was put before as a struct; and what those of a received one are to lead to: strings in
-   the message's body, and copies of lists and of other configs. */
+/* What the pointers of a config lead to; the config itself was put before, as a struct. Of a received one, it is what
+   they are to lead to: strings in the message's body, and copies of lists and of other configs. */
 void weir__isolated_put_pointers(isolated_message *message, const struct_rules *rules, const void *config);
 void weir__isolated_get_pointers(isolated_message *message, const struct_rules *rules, void *config);
 

@@ -83,7 +83,8 @@ static int copy_config(const weir_isolated_config *given, void **own, weir_error
                             "the allocator, or give it to a later stage (collate)",
                             op->name);
     if (rc == WEIR_OK && op == &weir_video_decode && ((const weir_video_config *)*own)->audio)
-        rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");
+        rc = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                            "audio together with video: a child process cannot decode both");
     return rc;
 }
 

@@ -218,7 +218,7 @@ static int end_task(void *self, void *state, weir_task *task, const weir_task_en
     weir_error error = { 0 };
     if (is_refused)
         weir_error_set(&error, end->status, end->error->library_code,
-                       "%s; the sandbox lets an operation or a filter open no file: see no_sandbox (--no-sandbox)",
+                       "%s; in the sandbox an operation or a filter can open no files: see no_sandbox (--no-sandbox)",
                        end->error->message);
     if (end->status < 0)
         answer_text(ISOLATED_FAILURE, end->status, end->error->library_code,

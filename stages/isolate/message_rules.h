@@ -1,7 +1,7 @@
 /*
- * What each field of a message may say. The other side may be a decoder that a file has broken, so a receiver takes no struct
- * as it comes: it takes each field whose rule holds, and refuses the message otherwise. A field without a rule does not
- * compile (field_rules.h). Internal. Pure; any thread.
+ * What each field of a message may say. The other side may be a decoder that a file has broken. So a receiver takes
+ * no struct as it comes. It takes each field whose rule holds, and refuses the message otherwise. A field without a
+ * rule does not compile (field_rules.h). Internal. Pure; any thread.
  */
 #ifndef STAGES_ISOLATE_MESSAGE_RULES_H
 #define STAGES_ISOLATE_MESSAGE_RULES_H

@@ -3,9 +3,9 @@
  * only the headers, as section 5.9 of the AV1 specification (2019) describes them, and decodes nothing. Internal. Pure; safe for
  * any bytes.
  *
- * A frame takes data of earlier frames only from slots that its header names. These data are pictures, motion vectors,
- * probabilities, segments, loop filter deltas (primary_ref_frame is one of its references) and film grain (its source must be
- * one of them, too).
+ * A frame takes data of earlier frames only from slots that its header names. These data are pictures, motion
+ * vectors, probabilities, segments, loop filter deltas and film grain. primary_ref_frame is one of its references,
+ * and the source of its film grain must be one of them, too.
  */
 #ifndef STAGES_READER_AV1_FRAMES_H
 #define STAGES_READER_AV1_FRAMES_H
@@ -54,9 +54,9 @@ typedef struct weir_av1_look {
     bool is_open; /* the last frame's tiles are missing so far */
 } weir_av1_look;
 
-/* The next temporal unit in decode order; *sequence is that of the last sequence header, all-zero before the first one. False: it
-   is not understood, or has what this does not follow: several operating points or spatial layers, frames that are of no operating
-   point, frame ids, a new sequence, a frame without tiles. */
+/* The next temporal unit in decode order; *sequence is that of the last sequence header, all-zero before the first
+   one. False: it is not understood, or has something that this does not follow. That is several operating points or
+   spatial layers, frames that are of no operating point, frame ids, a new sequence, or a frame without tiles. */
 bool weir__av1_look(weir_av1_sequence *sequence, const uint8_t *data, size_t size_bytes, weir_av1_look *look);
 
 #endif

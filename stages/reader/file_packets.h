@@ -80,8 +80,9 @@ int weir__file_packets_read(weir_file_packets *file, weir_error *error);
 /* Without a cache: goes to packet `at` before a run; it is then in decoder->packet. This may replace the codec. */
 int weir__file_packets_go_to(weir_file_packets *file, size_t at, weir_error *error);
 
-/* The same, and the packets up to `last` are in memory until the next call, if they are no more than max_cached_bytes; those of an
-   earlier call stay if these are among them. If one cannot be read, none are held: the failure comes when it is sent. */
+/* The same, and the packets up to `last` are in memory until the next call, if they are no more than
+   max_cached_bytes. The packets of an earlier call stay if these are among them. If one cannot be read, none are
+   held: the failure comes when it is sent. */
 int weir__file_packets_hold(weir_file_packets *file, size_t first, size_t last, weir_error *error);
 
 /* Forgets an index, and makes one of all packets. */

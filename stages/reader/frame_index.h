@@ -2,8 +2,8 @@
  * The index of a file: its video packets in decode order, the frames they are in presentation order, and where decoding
  * can begin. Made from the packets, without decoding. Internal. One thread at a time.
  *
- * If the container does not store the order of presentation, and H.264's headers tell it (h264_order.h), the index gives the packets
- * their pts (is_ordered): the reader's packets must get them before they are decoded.
+ * If the container does not store the order of presentation, and H.264's headers tell it (h264_order.h), the index
+ * gives the packets their pts (is_ordered). The reader's packets must get these before they are decoded.
  */
 #ifndef STAGES_READER_FRAME_INDEX_H
 #define STAGES_READER_FRAME_INDEX_H
@@ -105,8 +105,9 @@ size_t weir__index_start_of(const weir_index *index, size_t frame);
    trusted index. */
 int64_t weir__index_end_ticks(const weir_index *index, const AVStream *stream, bool *is_known);
 
-/* What the packets show of an index that is not trusted: as if each gave one frame, at its pts; if some have none, at its dts;
-   if some have neither, one after the other. WEIR_OK; WEIR_EDATA (there are no frames, or times out of range) or WEIR_ENOMEM. */
+/* What the packets show of an index that is not trusted: as if each gave one frame, at its pts. If some have no pts,
+   it is at the dts. If some have neither, the frames come one after the other. WEIR_OK; WEIR_EDATA (there are no
+   frames, or times out of range) or WEIR_ENOMEM. */
 int weir__index_guess_timeline(const weir_index *index, const AVStream *stream, weir_timeline *timeline);
 
 /* A timeline of the index, which it reads: only while the index lives. Only for a trusted one. */

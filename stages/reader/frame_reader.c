@@ -1,6 +1,6 @@
 /*
  * How a file is read is decided when it is opened. To read all frames no index is needed (plain). For the first few
- * frames, packets are read until they certainly contain these frames, so that nothing else is decoded; if the dts do
+ * frames, packets are read until they certainly contain these frames, so that nothing else is decoded. If the dts do
  * not show when that is, or the packets exceed the cache, the reading is plain, too.
  *
  * Otherwise all packets are read once and indexed, and cached if they are not too many (file_packets.h). If the index is trusted,

@@ -303,9 +303,9 @@ static int64_t tick_at(const weir_sampling *sampling, AVRational time_base, int6
     return tick < 0 ? INT64_MAX : tick; /* out of range */
 }
 
-/* As ffmpeg's filters trim, setpts=PTS-STARTPTS and fps: a frame is shown from its tick until that of the next one; the
-   last one until that of its end, or of the first frame after the window. If nothing tells the end, ffmpeg takes the time of
-   the last frame, which then is not shown. */
+/* As ffmpeg's filters trim, setpts=PTS-STARTPTS and fps. A frame is shown from its tick until that of the next one.
+   The last one is shown until that of its end, or of the first frame after the window. If nothing tells the end,
+   ffmpeg takes the time of the last frame, which then is not shown. */
 static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_timeline *timeline, range window)
 {
     int64_t start = weir__timeline_ticks(timeline, window.begin);

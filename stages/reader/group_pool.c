@@ -5,16 +5,17 @@
  * Invariants:
  * - The groups are in the order of the file. Only the first one's pictures are taken, and only the last one gets packets.
  * - The last pictures of a group leave its decoder at the group's end; one decoder for the whole file gives them while it decodes the
- *   packets behind the group. If one of these is damaged, it gives fewer. So such a picture is taken only when one decoder
- *   would have given it, too: when a group behind is under way (is_under_way), or those behind have as many pictures as the decoder
- *   holds back, or the file has ended. If a group behind begins with another delay of the decoder, the pool is doubtful.
+ *   packets behind the group. If one of these is damaged, it gives fewer. So such a picture is taken only when one
+ *   decoder would have given it, too. That is when a group behind is under way (is_under_way), or those behind have
+ *   as many pictures as the decoder holds back. It is also at the end of the file. If a group behind begins with
+ *   another delay of the decoder, the pool is doubtful.
  * - Groups are taken in their order, so the first one has a thread as soon as there is any.
  * - The thread of the first group waits for its packets, which the caller reads whenever the caller waits. It waits
  *   for room only while that group has a picture, or the caller has one. The caller gives that picture back before it waits. The
  *   thread waits for nothing else. If that picture must wait for another group, the latter is `awaited`, and its thread does not wait for
  *   room. As there are two threads at least, it has one. So caller and threads never wait for each other.
- * - waiting_bytes <= max_bytes, except for one picture, what one thread decodes at once, and the pictures of awaited groups that end
- *   before they are under way: less than twice what a decoder holds back.
+ * - waiting_bytes <= max_bytes, except for one picture, what one thread decodes at once, and the pictures of awaited
+ *   groups that end before they are under way. The latter are less than twice what a decoder holds back.
  * - A thread does not change anything of the file, the decoder or the stream: it reads the stream's rotation, and its frames go to the
  *   decoder's account of memory, which is atomic.
  */
@@ -434,8 +435,8 @@ static uint64_t limit_of_pictures(const weir_file_packets *file)
 
 /*
  * The frames that a group may have if a pool is to use the threads. While one of n threads is in the first group, the others wait with
- * the pictures of theirs. At the end of the file up to n - 1 threads have nothing to do for the time of a group: with four groups for
- * each thread that is a quarter of the time at most, and an eighth for two threads.
+ * the pictures of theirs. At the end of the file up to n - 1 threads have nothing to do for the time of a group. With
+ * four groups for each thread that is a quarter of the time at most, and an eighth for two threads.
  */
 static uint64_t max_group_frames(const weir_file_packets *file, const weir_group_pictures *pictures)
 {

@@ -1,7 +1,7 @@
 /*
- * Decodes the groups of one file on several threads: each thread takes the next group (group_cut.h), decodes it with a decoder of its
- * own, and makes the pictures of the request of its frames. The caller's thread reads the packets, and takes the pictures in order.
- * Internal. One thread at a time for each pool.
+ * Decodes the groups of one file on several threads. Each thread takes the next group (group_cut.h), and decodes it
+ * with a decoder of its own. Of its frames it makes the pictures of the request. The caller's thread reads the
+ * packets, and takes the pictures in order. Internal. One thread at a time for each pool.
  *
  * What it gives is what one thread gives, byte by byte. Damage, a failure, or another delay of the decoder at the
  * start of a group makes that uncertain. Then the pool is doubtful: the caller frees it, and decodes with one thread.

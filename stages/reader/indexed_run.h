@@ -3,12 +3,12 @@
  * without disposable packets. A new run starts where that costs less than decoding on: where there is a clean start after all
  * packets sent so far. Internal. One thread at a time.
  *
- * A target that is missing without an error shows that the index is wrong; and if packets are damaged, decoders conceal the damage
- * with frames from before the run, or with skipped ones. Then, as a last resort, the file is decoded from its beginning without
- * skipping anything, which gives the same frames as decoding all.
+ * A target that is missing without an error shows that the index is wrong. If packets are damaged, decoders conceal
+ * the damage with frames from before the run, or with skipped ones. Then, as a last resort, the file is decoded from
+ * its beginning without skipping anything, which gives the same frames as decoding all.
  *
- * A run has the threads of the config, unless it begins where packets are shown before its start: the decoder may report errors in
- * these, which do not count, but with threads it does so later. The last resort has one thread.
+ * A run has the threads of the config, unless it begins where packets are shown before its start. The decoder may
+ * report errors in these, which do not count. With threads it does so later. The last resort has one thread.
  *
  * Targets that an earlier request has decoded are kept (weir_target.kept), and no run has to reach them: a run ends with its last
  * target that is not kept. If these give way while a run decodes, or the last resort begins, they are targets as all others, and the
@@ -17,7 +17,7 @@
  * AV1 frames that the run's targets do not need are cut out of its packets (av1_plan.h). For that, all packets are
  * read before the first is sent, if there is room for them. Then the decoder cannot go on after the run, as its slots
  * lack frames. So where the file stays open, plans of one start together decode at most as many frames as its run
- * has; then one run decodes them all, and the next requests may go on.
+ * has. Then one run decodes them all, and the next requests may go on.
  *
  * If the file stays open, the last run of a request does not end with its last target. The decoder is not drained; it gets the
  * packets that follow, until that target comes out.
@@ -26,9 +26,9 @@
  * - The next run goes on where this one stands under three conditions. Its first target is not before `front`, it is
  *   shown after skipped_pts, and no clean start between saves anything. All others begin anew at a clean start, also
  *   after a drained decoder, except at the end of the file: what it holds comes out then.
- * - Packets that a request does not need (is_beyond) must not change its result: if there is damage after the first of them, the
- *   run begins anew; then, and if frames come in another order than the index says, it is drained at its end, and all further
- *   ones, too (must_drain).
+ * - Packets that a request does not need (is_beyond) must not change its result. If there is damage after the first
+ *   of them, the run begins anew. Then it is drained at its end, and so are all further ones (must_drain). The same
+ *   holds if frames come in another order than the index says.
  */
 #ifndef STAGES_READER_INDEXED_RUN_H
 #define STAGES_READER_INDEXED_RUN_H

@@ -145,7 +145,7 @@ static int read_block(weir_packet_blocks *blocks, weir_packet_block *block, date
     set_starts(block);
     if (order_frames(block, dates) && is_in_order(blocks, block))
         return WEIR_OK;
-    return weir_error_set(error, WEIR_EDATA, 0, "the file's list of packets is not that of its packets");
+    return weir_error_set(error, WEIR_EDATA, 0, "the file's packets are not those that its list of packets names");
 }
 
 static int load_block(weir_packet_blocks *blocks, weir_packet_block *block, weir_error *error)

@@ -1,7 +1,7 @@
 /*
- * The packets of a file in blocks, of which only those are loaded that something asks for: a request for one frame costs the same
- * in a file of a minute and of ten hours. A directory says how many packets and frames are before each block. Internal. One
- * thread at a time.
+ * The packets of a file in blocks. Only those are loaded that something asks for. So a request for one frame costs
+ * the same in a file of a minute and of ten hours. A directory says how many packets and frames are before each
+ * block. Internal. One thread at a time.
  *
  * - A block begins with a clean packet, and its frames are shown after those of the blocks before it. So the numbers
  *   of frames and the starts of packets are known without the other blocks.

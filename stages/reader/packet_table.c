@@ -10,8 +10,9 @@
  *   flags; unless NO_DTS or STEADY: the change of the dts increment; unless NO_PTS: pts - dts (of
  *   packets without a dts: pts - the last dts); unless STEADY: duration; size
  *
- * Checksums have four bytes: a wrong table would select wrong frames. A block is a group of pictures, or several, so that it
- * can be read without the others: it begins with a clean packet, and its frames are shown after those of the blocks before it.
+ * Checksums have four bytes: a wrong table would select wrong frames. A block is a group of pictures, or several, so
+ * that it can be read without the others. It begins with a clean packet, and its frames are shown after those of the
+ * blocks before it.
  */
 #include "stages/reader/packet_table.h"
 

@@ -632,7 +632,8 @@ int weir_video_reader_sound(weir_video_reader *reader, const weir_audio_config *
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "the window ends before it begins: end_ns must be after start_ns");
     if (reader->source.given.one_request)
-        return weir_error_set(error, WEIR_EINVAL, 0, "one_request: the source is not read again for its sound");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "one_request is set: the source is not read again for its sound");
     const weir_audio_config *own = config;
     int rc = weir__audio_config_own(&own, config_size, error);
     if (rc != WEIR_OK)

@@ -1,9 +1,10 @@
 /*
- * A reader of the pool is in use (list `used`) or idle (list `idle`, the most recently used first). take() moves an idle one of that
- * path to `used`, or opens one; give_back() moves it to `idle`, or frees it.
+ * A reader of the pool is in use (list `used`) or idle (list `idle`, the most recently used first). take() moves an
+ * idle one of that path to `used`, or opens one. give_back() moves it to `idle`, or frees it.
  *
- * The mutex guards the lists and the figures. It is not held while a file is opened, looked at, or closed: whoever does that
- * has taken the reader out of both lists, or put it into `used`, so that it has one user. num_used also counts those being opened.
+ * The mutex guards the lists and the figures. It is not held while a file is opened, looked at, or closed. Whoever
+ * does that has taken the reader out of both lists, or put it into `used`, so that it has one user. num_used also
+ * counts those being opened.
  *
  * A kept reader answers from what it has read. So the file must be the same when the reader is opened, when it is
  * given back, and when it is taken. `opened` says which file was opened. look() opens the path again and does not use

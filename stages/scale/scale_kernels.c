@@ -1,6 +1,6 @@
 /*
- * The C loops define the results. The AVX2 loops use whole vectors, of which the last overlaps the one before, so that
- * nothing outside a row is read or written; rows shorter than a vector use the C loops.
+ * The C loops define the results. The AVX2 loops use whole vectors. The last one overlaps the one before, so that
+ * nothing outside a row is read or written. Rows shorter than a vector use the C loops.
  */
 #include "stages/scale/scale_kernels.h"
 

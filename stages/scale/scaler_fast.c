@@ -1,7 +1,7 @@
 /*
- * weir's own scaler: the same bicubic kernel in 16-bit arithmetic, one result row at a time, so that all intermediate
- * data stays in the CPU's cache: first the vertical sums over the source rows, then the horizontal sums, then the
- * colours.
+ * weir's own scaler: the same bicubic kernel in 16-bit arithmetic. It makes one result row at a time, so that all
+ * intermediate data stays in the CPU's cache. First come the vertical sums over the source rows, then the horizontal
+ * sums, then the colours.
  *
  * Each plane is scaled directly to its size in the result, with the chroma siting that FFmpeg uses for swscale
  * (centred); samples beyond the edge repeat the edge.

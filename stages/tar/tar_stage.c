@@ -1,7 +1,7 @@
 /*
- * The tar stage. The archive is read ahead by one header, to know which file is the last one. States of a worker: no
- * archive → a header has been read, or the end, or a failure, which is reported after the files before it → no
- * archive.
+ * The tar stage. The archive is read ahead by one header, to know which file is the last one. A worker begins without
+ * an archive. Then it has read a header, the end, or a failure. A failure is reported after the files before it. After
+ * the last file or the failure, the worker has no archive again.
  */
 #include <weir/tar.h>
 

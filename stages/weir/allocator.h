@@ -81,8 +81,9 @@ typedef struct weir_allocator_config {
 } weir_allocator_config;
 
 /* WEIR_OK: *allocator is set. The program gives it up with weir_allocator_free(), at any time after the pipelines that use it
-   have been built. Otherwise *allocator is NULL, `close` is not called, and *error (may be NULL) is filled: WEIR_EINVAL (NULL,
-   an unknown kind, or a device number for host memory), WEIR_ENOMEM, WEIR_EUNSUPPORTED (the config of a newer program). */
+   have been built. Otherwise *allocator is NULL, `close` is not called, and *error (may be NULL) is filled. Failures
+   are WEIR_EINVAL (an unknown kind, or a device number for host memory), WEIR_ENOMEM, and WEIR_EUNSUPPORTED (the
+   config of a newer program). */
 WEIR_API int weir_allocator_new_sized(const weir_allocator_config *config, size_t config_size,
                                       weir_allocator **allocator, weir_error *error);
 

@@ -31,19 +31,19 @@ extern "C" {
 /* A file that is being written. One thread at a time. */
 typedef struct weir_npy weir_npy;
 
-/* WEIR_OK with *npy set, to be freed by weir_npy_close(); or the failure with *error (may be NULL) filled and *npy NULL:
-   WEIR_ENOTFOUND (no such folder), WEIR_EINVAL (a folder or device has that name, or a file that is no .npy file, see
-   weir/output.h), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. */
+/* WEIR_OK with *npy set, to be freed by weir_npy_close(). Or a failure, with *error (may be NULL) filled and *npy
+   NULL. WEIR_ENOTFOUND: no such folder. WEIR_EINVAL: a folder or device has that name, or a file that is no .npy file
+   (see weir/output.h). Others are WEIR_EACCESS, WEIR_EIO and WEIR_ENOMEM. */
 WEIR_API int weir_npy_open(weir_npy **npy, const char *path, weir_error *error);
 
 /* The same to an open file, which stays the caller's: it must be empty, able to seek and at its start. `name` is for messages.
    weir_npy_close() completes its content and flushes it. */
 WEIR_API int weir_npy_open_stream(weir_npy **npy, FILE *file, const char *name, weir_error *error);
 
-/* Appends the item's data: a weir_frames, weir_audio or weir_collated. WEIR_OK; WEIR_EINVAL: another type of item, or its
-   size or pixel format differs from that of earlier items, and nothing has been written; WEIR_EUNSUPPORTED: it is bfloat16,
-   which NumPy does not support, or in memory of a device; WEIR_EIO: the disk is full or broken. After WEIR_EIO, call only
-   weir_npy_close(). */
+/* Appends the item's data: a weir_frames, weir_audio or weir_collated. WEIR_OK, or a failure. WEIR_EINVAL: another
+   type of item, or its size or pixel format differs from that of earlier items, and nothing has been written.
+   WEIR_EUNSUPPORTED: it is bfloat16, which NumPy does not support, or in memory of a device. WEIR_EIO: the disk is
+   full or broken. After WEIR_EIO, call only weir_npy_close(). */
 WEIR_API int weir_npy_add(weir_npy *npy, const weir_item *item, weir_error *error);
 
 /* keep: completes the file and gives it its name; an existing .npy file is replaced. Otherwise removes what was written. `npy` is
@@ -70,13 +70,13 @@ static inline int weir_write_npy(const weir_item *item, const char *path, weir_e
  * shapes: `safetensors.torch.load_file("batch.safetensors")`. The file gets its name when it is complete; an existing
  * .safetensors file is replaced, one of another kind is not (see weir/output.h).
  *
- * A weir_collated is written as the tensors "frames" (the batch's data), "labels" and "ids" (I64, [B]), "sizes" (I32,
- * [B, 3]), "mask" (U8, [B, N]) and "valid" (U8, [B]). Its metadata are "epoch" and "names" (a JSON array as a
- * string). A weir_frames is written as the tensors "frames", in the frames' shape, "pts" and "times_ns" (I64, [N])
- * and "mask" (U8, [N]). With an axis of K clips, N becomes K, N. Any thread.
- * WEIR_OK, or the failure with *error (may be NULL) filled and no file: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL
- * (NULL, another type of item, or the path is another file), WEIR_EUNSUPPORTED (in memory of a device), WEIR_EACCESS, WEIR_EIO,
- * WEIR_ENOMEM.
+ * A weir_collated is written as several tensors. "frames" is the batch's data. The others are "labels" and "ids"
+ * (I64, [B]), "sizes" (I32, [B, 3]), "mask" (U8, [B, N]) and "valid" (U8, [B]). Its metadata are "epoch" and "names"
+ * (a JSON array as a string). A weir_frames is written as the tensors "frames", in the frames' shape, "pts" and
+ * "times_ns" (I64, [N]) and "mask" (U8, [N]). With an axis of K clips, N becomes K, N. Any thread.
+ * WEIR_OK, or a failure, with *error (may be NULL) filled and no file. WEIR_ENOTFOUND: no such folder. WEIR_EINVAL:
+ * another type of item, or the path is another file. WEIR_EUNSUPPORTED: in memory of a device. Others are
+ * WEIR_EACCESS, WEIR_EIO and WEIR_ENOMEM.
  */
 WEIR_API int weir_write_safetensors(const weir_item *item, const char *path, weir_error *error);
 
@@ -123,8 +123,8 @@ WEIR_API int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *
                             struct DLManagedTensorVersioned **tensor, weir_error *error);
 
 /* The numbers of a column of the user's in a batch (weir_collated.columns), [B] of int64 or float64, as weir_to_dlpack() makes tensors.
-   WEIR_OK; or *tensor is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such column), WEIR_EUNSUPPORTED (it has texts),
-   WEIR_EINVAL (NULL), WEIR_ENOMEM. */
+   WEIR_OK; or *tensor is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such column), WEIR_EUNSUPPORTED
+   (it has texts), WEIR_EINVAL, WEIR_ENOMEM. */
 WEIR_API int weir_column_to_dlpack(weir_item *item, const char *name, struct DLManagedTensorVersioned **tensor,
                                    weir_error *error);
 

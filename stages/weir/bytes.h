@@ -1,6 +1,7 @@
 /*
- * What decode stages and readers take in addition to paths. These are files in memory, if the source has the bytes (the tar
- * stage also outputs such files), files that the program reads itself, and items of a dataset.
+ * What decode stages and readers take in addition to paths. These are files in memory, files that the program reads
+ * itself, and items of a dataset. A file is in memory if the source has the bytes; the tar stage also outputs such
+ * files.
  */
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H
@@ -119,8 +120,8 @@ typedef struct weir_entry {
     uint8_t *packets;
     size_t packets_bytes;
 
-    /* A member of an uncompressed tar archive: the path is "ARCHIVE!NAME"; its first archive_length bytes are the
-       archive's path (0 = it is not in an archive). mtime_ns is the archive's; the data is size_bytes long, from
+    /* A member of an uncompressed tar archive has the path "ARCHIVE!NAME". Its first archive_length bytes are the
+       archive's path (0 = it is not in an archive). mtime_ns is the archive's. The data is size_bytes long, from
        `offset` on. */
     uint64_t archive_length;
     int64_t offset;

@@ -59,10 +59,10 @@ typedef struct weir_decoder_config {
        filter is set, the threads are FFmpeg's, as for selected frames. Scaling then stays on the calling thread.
        Codecs that FFmpeg cannot divide then use one thread. So does everything after the first sign of damage, and
        what starts at a keyframe before which later frames are shown.
-       The threads end with the file. Their CPU time is in that of the process, but not in that of the task; decode_ns
+       The threads end with the file. Their CPU time is in that of the process, but not in that of the task. decode_ns
        is then the time for which the task waited, and scale_ns has only what the calling thread scales or copies. The
-       frames that they hold count as max_decoder_bytes says; if these are too many, one thread decodes. Not for sound;
-       without effect on images. */
+       frames that they hold count as max_decoder_bytes says; if these are too many, one thread decodes. Not for
+       sound; without effect on images. */
     uint8_t threads;
 } weir_decoder_config;
 

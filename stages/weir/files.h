@@ -162,10 +162,11 @@ WEIR_API int weir_directory_count_sized(const weir_directory_config *config, siz
 /*
  * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is not
  * changed. Unreadable folders are skipped without a message, because the source will report them. Any thread. *count is set in
- * any case. WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses; WEIR_EACCESS or WEIR_EIO if
- * there is no file, but a folder that could not be read; WEIR_ENOTFOUND if nothing matches (neither with `may_be_empty`, nor
- * if `accept` takes nothing of what matches): the error says what was looked for, and what is there instead, by extension; for
- * example "no file in DIR or its subfolders matches *.mp4; it has 3 other videos: 1 .avi, 1 .mkv, 1 .MP4".
+ * any case. WEIR_OK, or a failure, with *error (may be NULL) filled: what weir_directory_source refuses, or one of
+ * these. WEIR_EACCESS or WEIR_EIO if there is no file, but a folder that could not be read. WEIR_ENOTFOUND if nothing
+ * matches; but not with `may_be_empty`, nor if `accept` takes nothing of what matches. The error says what was looked
+ * for, and what is there instead, by extension. For example "no file in DIR or its subfolders matches *.mp4; it has 3
+ * other videos: 1 .avi, 1 .mkv, 1 .MP4".
  */
 static inline int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
                                        weir_error *error)

@@ -61,7 +61,8 @@ WEIR_API const char *weir_certificates_find(void);
 /*
  * A file of certificates (PEM) for systems that have none, such as one that a package of another language brings along. It holds
  * for the whole process, and is set once. Any thread. The path is copied.
- * WEIR_OK, also if it is that path already; WEIR_EINVAL: it is NULL, cannot be read, or another path was set before; WEIR_ENOMEM.
+ * WEIR_OK, also if it is that path already; WEIR_EINVAL: it cannot be read, or another path was set before;
+ * WEIR_ENOMEM.
  */
 WEIR_API int weir_certificates_set_fallback(const char *path, weir_error *error);
 

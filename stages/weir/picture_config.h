@@ -76,8 +76,9 @@ typedef struct weir_picture_config {
     weir_pixel pixel;        /* (default WEIR_PIXEL_RGB24) */
     weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
     weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
-    /* Pictures stay as they are coded. By default, the rotation in the file is applied: the display matrix of a video
-       (rotation by 90 degrees, mirrors), as the ffmpeg program does, and the camera's orientation of a still image (EXIF). */
+    /* Pictures stay as they are coded. By default, the rotation in the file is applied. Of a video this is the
+       display matrix (rotation by 90 degrees, mirrors), as the ffmpeg program does. Of a still image it is the
+       camera's orientation (EXIF). */
     bool no_autorotate;
     /* Of videos: FFmpeg filters that are applied before scaling, in FFmpeg's syntax ("crop=in_w/2:in_h,hflip"; NULL = none).
        They must have one input and one output, and weir must have been built with libavfilter. The filters get the frames that

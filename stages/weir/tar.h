@@ -12,10 +12,10 @@
  * Each slot of the stage reads one archive; reading blocks, so give the stage separate threads
  * (weir_stage_options.threads).
  *
- * It is a stage and not a source. So a bad archive is one failed task with its path, and not the end of the run. The
- * failures are: WEIR_ENOTFOUND (missing, or no file in it matches), WEIR_EACCESS, WEIR_EDATA (not a tar archive, or
- * damaged; the files before the damage have been delivered), WEIR_ELIMIT (files over max_bytes were skipped; all
- * others have been delivered), WEIR_EIO, WEIR_ENOMEM.
+ * It is a stage and not a source. So a bad archive is one failed task with its path, and not the end of the run.
+ * WEIR_ENOTFOUND: it is missing, or no file in it matches. WEIR_EDATA: it is not a tar archive, or damaged; the files
+ * before the damage have been delivered. WEIR_ELIMIT: files over max_bytes were skipped; all others have been
+ * delivered. Other failures are WEIR_EACCESS, WEIR_EIO and WEIR_ENOMEM.
  */
 #ifndef WEIR_TAR_H
 #define WEIR_TAR_H

@@ -126,8 +126,8 @@ typedef enum weir_time_match {
 
 /* TIMES: what a time before the first frame or after the end of the last one means. */
 typedef enum weir_time_outside {
-    /* The first or the last frame, if the time is at most that frame's duration outside; otherwise the item fails with
-       WEIR_ERANGE, and the message says how far it is. */
+    /* The first or the last frame, if the time is outside by at most the duration of that frame. Otherwise the item
+       fails with WEIR_ERANGE, and the message says how far it is. */
     WEIR_OUTSIDE_NEAR = 0,
     WEIR_OUTSIDE_CLAMP, /* the first or the last frame */
     WEIR_OUTSIDE_FAIL,  /* the item fails with WEIR_ERANGE */
@@ -209,8 +209,9 @@ typedef struct weir_video_config {
     /* which frames, how many per result, and how many are enough */
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* for random frames: they are determined by it and the item's number */
-    /* The n-th video stream, counted from 1; cover pictures do not count (0 = the one that the ffmpeg program takes: of the
-       streams with packets at the beginning, one that is marked as the default, then the largest picture, then the first). */
+    /* The n-th video stream, counted from 1; cover pictures do not count. 0 = the one that the ffmpeg program takes.
+       Of the streams with packets at the beginning, that is one that is marked as the default, then the largest
+       picture, then the first. */
     uint32_t stream;
     /* Split a video into chunks of this many frames, with back-pressure and constant memory (0 = one result). Explicit indices
        or times must then increase. */

@@ -212,9 +212,9 @@ WEIR_API int weir_video_reader_begin(weir_video_reader *reader, const weir_sampl
 
 /*
  * Returns the next frame of the request that was begun, or its next chunk_frames frames, or with clip_items its next clip.
- * WEIR_OK: the caller frees *frames. Otherwise *frames is NULL: WEIR_EOF after the last frame; WEIR_EINVAL if no request has
- * begun; or the failure with *error (may be NULL) filled, which ends the request. weir_video_reader_frames() also ends a
- * request.
+ * WEIR_OK: the caller frees *frames. Otherwise *frames is NULL. WEIR_EOF comes after the last frame, and WEIR_EINVAL
+ * if no request has begun. Any other failure fills *error (may be NULL) and ends the request.
+ * weir_video_reader_frames() also ends a request.
  */
 WEIR_API int weir_video_reader_next(weir_video_reader *reader, weir_frames **frames, weir_error *error);
 
@@ -242,10 +242,9 @@ WEIR_API int weir_video_reader_next(weir_video_reader *reader, weir_frames **fra
  * tell the sample (Vorbis in Matroska, times with jitter). Windows in order go on where the last one has ended.
  *
  * The config is that of the audio stage (NULL = the defaults); its input is not used. WEIR_OK: the caller frees
- * *audio with weir_audio_free(). Otherwise *audio is NULL, *error (may be NULL) is filled, and the status is one of
- * weir/video.h, with sound instead of video; WEIR_EUNSUPPORTED also if the file has no sound, or if the sample rate
- * changes; WEIR_ERANGE if no sample is in the window; or WEIR_EINVAL, also
- * with one_request.
+ * *audio with weir_audio_free(). Otherwise *audio is NULL, and *error (may be NULL) is filled. The status is one of
+ * weir/video.h, with sound instead of video. WEIR_EUNSUPPORTED also if the file has no sound, or if the sample rate
+ * changes. WEIR_ERANGE if no sample is in the window. WEIR_EINVAL also with one_request.
  *
  * The file is opened a second time for this, and once more for the time of its first frame, unless a request has
  * found that. A request that was begun goes on as if nothing had been asked; functions may be called for the one and

@@ -14,8 +14,8 @@
 enum { WRITE_BYTES = 1 << 18 };
 
 /*
- * What each input adds to its times, so that 0 is the same moment for all: clock is the wall time of its time 0; files
- * without it begin with the earliest one, except those that have Unix times (far above 10^15 ns).
+ * What each input adds to its times, so that 0 is the same moment for all. clock is the wall time of its time 0.
+ * Files without it begin with the earliest one, except those that have Unix times (far above 10^15 ns).
  */
 static const char find_shifts[] =
     "CREATE TABLE input AS SELECT input, max(clock) AS clock, min(iif(phase <> 'M', at, NULL)) AS first FROM event"

@@ -10,12 +10,18 @@
 #include <weir/status.h>
 
 /*
- * event(seq, input, text, phase, pid, tid, key, at, length, name, category, id, label, clock): text: the event itself; name:
- * of a task, the stage's, not the item's;
- * key: what spans are nested in: a thread, or an asynchronous id; at, length: ns; label: the name in metadata; clock: the
- * wall time of time 0. Times that no trace has are left out, so that sums do not overflow.
- * span(seq, last, start, stop, self): a span from event seq to event last (NULL = that event alone, or it is open), and
- * the part of it that counts; self: without the spans inside.
+ * event(seq, input, text, phase, pid, tid, key, at, length, name, category, id, label, clock). Times that no trace has are
+ * left out, so that sums do not overflow.
+ *   text        the event itself
+ *   key         what spans are nested in: a thread, or an asynchronous id
+ *   at, length  ns
+ *   name        of a task, that of the stage, not of the item
+ *   label       the name in metadata
+ *   clock       the wall time of time 0
+ *
+ * span(seq, last, start, stop, self): a span from event seq to event last, and the part of it that counts, from start
+ * to stop. last is NULL for an event alone, or a span that is open. self is the length of that part without the spans
+ * inside.
  */
 typedef struct weir_trace_tables {
     sqlite3 *db;

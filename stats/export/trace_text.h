@@ -20,8 +20,8 @@ void weir__trace_puts(weir_trace_text *text, const char *string);
 void weir__trace_put_int(weir_trace_text *text, int64_t number);
 
 /*
- * A format with these values: %d int64_t; %u int64_t of nanoseconds, as microseconds with three decimals: exact; %f double,
- * finite; %j a string as JSON, with its quotes, always valid UTF-8; %s a string as it is.
+ * A format with these values. %d: int64_t. %u: int64_t of nanoseconds, as microseconds with three decimals, exact.
+ * %f: double, finite. %j: a string as JSON, with its quotes, always valid UTF-8. %s: a string as it is.
  */
 void weir__trace_putf(weir_trace_text *text, const char *format, ...);
 

@@ -51,7 +51,7 @@ static const char make_texts[] =
     "AS is_rolls FROM"
     " tables ORDER BY is_rolls)";
 
-/* A run that never started is left out. A writer of SPDL adds to the run of that kind whose pid is 0: not to a merged one. */
+/* A run that never started is left out. A writer of SPDL adds to the run of SPDL whose pid is 0, never to a merged run. */
 static const char find_runs[] =
     "CREATE TEMP TABLE moved AS SELECT s.run_id AS from_id, t.run_id AS old_id, 0 AS to_id, CASE"
     " WHEN s.ended IS NULL AND s.threads IS NULL THEN 'skipped' WHEN t.run_id IS NULL THEN 'added'"

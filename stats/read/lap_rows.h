@@ -21,8 +21,8 @@ typedef struct weir_lap_group {
 int weir__lap_select(weir_recording *recording, weir_subject subject, const weir_filter *filter,
                      const weir_lap_group *group, sqlite3_stmt **statement, weir_error *error);
 
-/* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of memory;
-   forget it even then. */
+/* Replaces the texts and histograms of a total by copies; a histogram that is not known stays NULL. False = out of
+   memory. Call weir__total_forget() also then. */
 WEIR_SIBLING_API bool weir__total_keep(weir_total *total);
 
 /* Frees the texts and histograms of a total that keeps them. */

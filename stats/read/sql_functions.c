@@ -17,7 +17,7 @@
 
 /* -- histograms */
 
-/* A bucket's middle may lie outside of the shortest and longest time, if these are given: no quantile does. */
+/* The middle of a bucket may lie outside of the shortest and longest time. If these are given, no quantile does. */
 static void quantile_function(sqlite3_context *context, int num_values, sqlite3_value **values)
 {
     if (num_values < 2 || sqlite3_value_type(values[0]) == SQLITE_NULL)

@@ -1,6 +1,6 @@
 /*
- * Which index is used: one run in the order of its ids uses the index by run; a range of time, or several runs in the
- * order of time, uses the index by time; everything unordered reads the table. A unary + keeps SQLite from choosing
+ * Which index is used. One run in the order of its ids uses the index by run. A range of time, or several runs in the
+ * order of time, uses the index by time. Everything unordered reads the table. A unary + keeps SQLite from choosing
  * another index.
  */
 #include "stats/read/sql_select.h"

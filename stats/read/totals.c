@@ -308,8 +308,8 @@ static int read_totals(summing *s, weir_total_list *list)
     return status;
 }
 
-/* A span or counter has rows only of the laps in which it occurred, but its rates are over the time of its run: over that of the laps of one
-   queue, which are all laps. */
+/* A span or counter has rows only of the laps in which it occurred, but its rates are over the time of its run. That
+   is the time of the laps of one queue, which are all laps. */
 static int read_clock(const summing *spans, weir_total_list *clock)
 {
     weir_filter filter = *spans->filter;

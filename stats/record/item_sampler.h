@@ -1,5 +1,5 @@
 /*
- * Samples the cost of single items: a task hook collects them on the tasks' threads; the slowest and a sample are
+ * Samples the cost of single items. A task hook collects them on the tasks' threads. The slowest and a sample are
  * passed to the writer at the end of each lap of their stage. So a few rows show which files are slow.
  *
  * A sampler has one lock; nothing but malloc and free is called under it. Entries are passed to the buffer with no

@@ -34,7 +34,7 @@ static void put_argument(FILE *out, const char *argument, int is_first)
     fputc('\'', out);
 }
 
-/* Arguments, each with its NUL, without the secrets of URLs. */
+/* Copies the arguments, each of which ends with a NUL, without the secrets of URLs. */
 static void put_arguments(FILE *out, FILE *in)
 {
     char *argument = NULL;

@@ -56,7 +56,8 @@ static inline int64_t weir__at_most_int64(uint64_t value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* The start, the stages and the end of a run, and the functions of stacks, which the other entries depend on. */
+/* Is it one that other entries depend on? That is the start, the stages and the end of a run, and the functions of
+   stacks. */
 bool weir__record_entry_is_boundary(const weir_record_entry *entry);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The samples of functions of a run as records: when a lap ends, how many samples each of its stacks has, after the functions
- * of these stacks that the run does not have yet. Stack 0 counts the samples that were lost. One thread at a time.
+ * The samples of functions of a run as records. When a lap ends, there is a record of how many samples each of its
+ * stacks has. Before it come the functions of these stacks that the run does not have yet. Stack 0 counts the samples
+ * that were lost. One thread at a time.
  */
 #ifndef STATS_RECORD_STACK_RECORDER_H
 #define STATS_RECORD_STACK_RECORDER_H

@@ -3,8 +3,9 @@
  *
  * Texts, functions with their callers, and counts are stored once and have numbers from 1 on. A function's number is larger than
  * that of its caller. Functions and callers stay, counts stay until they are taken. All of it takes at most
- * WEIR_STACK_TREE_BYTES. When that is full, the counts of the lap that has had no sample for the longest time make room, and
- * are counted as lost; so are samples for which there still is none. An all-zero tree is empty. No lock: one thread at a time.
+ * WEIR_STACK_TREE_BYTES. When that is full, the counts of the lap that has had no sample for the longest time make
+ * room, and are counted as lost. So are samples for which there still is no room. An all-zero tree is empty. No lock:
+ * one thread at a time.
  */
 #ifndef STATS_RECORD_STACK_TREE_H
 #define STATS_RECORD_STACK_TREE_H

@@ -1,6 +1,7 @@
 /*
- * The writer of one pipeline at a time: a bounded buffer between the observer calls (writer_buffer.c) and the thread of
- * the store (store.h), which writes what all writers of the same file have; sqlite.c opens and closes writers.
+ * The writer of one pipeline at a time. It is a bounded buffer between the observer calls (writer_buffer.c) and the
+ * thread of the store (store.h). That thread writes what all writers of the same file have. sqlite.c opens and closes
+ * writers.
  *
  * An entry goes  buffer -> batch -> settled.  The thread sleeps until a flush is due. Then it moves up to a batch of
  * entries out of the buffer, and writes them in one transaction, without the lock. If that fails, the batch is kept

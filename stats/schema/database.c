@@ -379,9 +379,10 @@ static bool has_no_run(sqlite3 *db)
 }
 
 /*
- * SQLite syncs the header of a log before it writes frames, since a log that is used again still holds the frames of its last
- * use. The log of a file that was just made holds none: without its header, it counts as empty. So the header is written here,
- * with one frame that changes nothing, and without a sync. If somebody else has been faster, SQLite writes the header as ever.
+ * SQLite syncs the header of a log before it writes frames: a log that is used again still holds the frames of its
+ * last use. The log of a file that was just made holds none: without its header, it counts as empty. So the header is
+ * written here, with one frame that changes nothing, and without a sync. If somebody else has been faster, SQLite
+ * writes the header as ever.
  */
 static void begin_new_log(sqlite3 *db)
 {

@@ -1,7 +1,7 @@
 /*
  * The tables of laps: one for each subject. Their columns are generated from the table of metrics: SPDL's columns
  * first, in its order, then ours. If a database lacks a column (an older schema, or a new metric), the column is
- * added when the database is opened for writing; for reading, it is NULL (tables.h): the metric is not known.
+ * added when the database is opened for writing. For reading, it is NULL (tables.h): the metric is not known.
  *
  * Rolls are sums of laps that follow each other (stats/record/rolls.h). The rolls of a subject have a table with the same
  * columns, and two more. A roll has the id of its first lap, so that rolls and laps are in one order. The column `roll` is the

@@ -65,8 +65,9 @@ const char *weir__record_column_type(const weir_column *column);
 
 /* -- values */
 
-/* Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes: the name is kept exactly,
-   and readers that must decode text (Python's sqlite3) can read the row. NULL is "". Returns a SQLITE_ code. */
+/* Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes. So the name is kept
+   exactly, and readers that must decode text (Python's sqlite3) can read the row. NULL is "". Returns a SQLITE_
+   code. */
 int weir__bind_text(sqlite3_stmt *statement, int column, const char *text);
 
 /* A text column; "" if it is NULL. Blobs are text that is not valid UTF-8. */

@@ -45,7 +45,8 @@ const char weir__schema_create[] = RUN IDENTITY;
     " WHERE run_id = " FOREIGN_RUN ";" \
     " UPDATE " table " SET " columns "run_id = " FOREIGN_RUN " WHERE id = NEW.id;"
 
-/* Few, so that it is found at once: SPDL's laps are of one length, but the first and the last. */
+/* The longest of the last hundred laps. A hundred are read at once, and are enough: SPDL's laps have one length,
+   except the first and the last. */
 #define FOREIGN_LONGEST \
     "(SELECT max(elapsed) FROM (SELECT elapsed FROM queue_stats WHERE run_id = " FOREIGN_RUN \
     " ORDER BY id DESC LIMIT 100))"

@@ -7,9 +7,9 @@
 #include <sqlite3.h>
 
 /*
- * Creates temporary views that look like one run of weir: of the main database, with the names of its tables behind "spdl_"
- * (but "run"), for weir__tables_complete(); or, if of_source, of the attached database "source", with the same names. Values that
- * SPDL does not store are NULL. Returns a SQLITE_ code.
+ * Creates temporary views that look like one run of weir. By default they are of the main database, with the names of
+ * its tables behind "spdl_" (but "run"), for weir__tables_complete(). If of_source, they are of the attached database
+ * "source", with the same names. Values that SPDL does not store are NULL. Returns a SQLITE_ code.
  */
 int weir__spdl_make_views(sqlite3 *db, bool of_source);
 

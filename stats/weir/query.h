@@ -17,8 +17,8 @@
  * weir_subject_measures() lists what is derived from them. A lap covers the time from end_unix_ns - elapsed_ns to
  * end_unix_ns; sums add up exactly, and means are weighted by what they are a mean of, for any grouping.
  *
- * A recording and its queries belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no such
- * run); WEIR_EDATA (not a weir database, or damaged); WEIR_EUNSUPPORTED (a newer schema); WEIR_EBUSY, WEIR_EIO,
+ * A recording and its queries belong to one thread at a time. Results are WEIR_OK, WEIR_ENOTFOUND (no such file, no
+ * such run), WEIR_EDATA (not a weir database, or damaged), WEIR_EUNSUPPORTED (a newer schema), WEIR_EBUSY, WEIR_EIO,
  * WEIR_ENOMEM, … *error (may be NULL) holds one line that names the path.
  */
 #ifndef WEIR_QUERY_H
@@ -185,8 +185,9 @@ typedef struct weir_filter {
 } weir_filter;
 
 /*
- * Whether the pattern of a filter selects a name: "decode" and "d*" match "0:1:decode[10]" and "0:1:decode[10]_queue",
- * and so do the whole name and globs for it; "decode*_queue" matches only the queue. False for NULL.
+ * Whether the pattern of a filter selects a name. "decode" and "d*" match "0:1:decode[10]" and
+ * "0:1:decode[10]_queue", and so do the whole name and globs for it. "decode*_queue" matches only the queue. False
+ * for NULL.
  */
 WEIR_API bool weir_name_matches(const char *pattern, const char *name);
 

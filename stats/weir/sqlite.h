@@ -15,14 +15,15 @@
  * same file. After a crash, everything up to the last flush is kept.
  *
  * Writers that a process opens for the same file, one for each of its pipelines, share one thread, one connection and its
- * transactions. Each has its own buffer, limits and runs. A writer stays with the process that has opened it: in a forked
- * child, its functions return WEIR_EFORKED and do nothing, and the child records into another file, or into memory: SQLite allows no
- * use of a file that its parent had open at the fork, and weir_sqlite_open() refuses it. The locks that SQLite has for the process are
- * held during a fork, so a child gets them free.
+ * transactions. Each has its own buffer, limits and runs. A writer stays with the process that has opened it. In a
+ * forked child, its functions return WEIR_EFORKED and do nothing. The child records into another file, or into
+ * memory. SQLite allows no use of a file that its parent had open at the fork, and weir_sqlite_open() refuses it. The
+ * locks that SQLite has for the process are held during a fork, so a child gets them free.
  *
  * If the database is locked, full or failing, writes are retried while the buffer has room. Entries that are dropped
- * in the end are counted, logged, reported by weir_sqlite_close() (WEIR_ENOTFOUND: the file was deleted or replaced
- * while it was open), and stored in the column `entries_lost` of `run` as soon as anything can be written.
+ * in the end are counted and logged. weir_sqlite_close() reports them (WEIR_ENOTFOUND: the file was deleted or
+ * replaced while it was open). Their number is in the column `entries_lost` of `run` as soon as anything can be
+ * written.
  */
 #ifndef WEIR_SQLITE_H
 #define WEIR_SQLITE_H
@@ -61,12 +62,13 @@ typedef struct weir_sqlite_options {
        its CPU time. Uses the signal SIGPROF; WEIR_EBUSY if the program does. WEIR_STACKS=1 in the environment asks for
        the same of each recording, but then only a warning is logged */
     bool stacks;
-    /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to 64
-       in one, which has their sums; older items are deleted; samples of functions, events and failures stay. The room is used again, the file does not become smaller */
+    /* how long single laps and items of the runs of this writer are kept (0 = for ever). Older laps are joined, up to
+       64 in one, which has their sums. Older items are deleted. Samples of functions, events and failures stay. The
+       room is used again; the file does not become smaller */
     int64_t keep_ns;
     /* Record in memory instead of a file; the path is NULL. weir_recording_open_writer() reads it. The memory is freed when the writer and
-       its readers are closed. It grows by about 2 kB with each lap of three stages, up to SQLite's limit, 1 GiB unless the program has
-       changed that; what does not fit is lost, and counted (default: a file). */
+       its readers are closed. It grows by about 2 kB with each lap of three stages, up to SQLite's limit, 1 GiB
+       unless the program has changed that. What does not fit is lost, and counted (default: a file). */
     bool in_memory;
 } weir_sqlite_options;
 

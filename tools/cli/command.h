@@ -105,9 +105,9 @@ bool tool_has_filter(const tool_call *call);
 const char *tool_no_records(const tool_call *call);
 
 /*
- * Opens the database at `path`, holds it (everything read belongs to one moment), and makes a filter of the shared
- * options: relative times are resolved, a run that does not exist is refused. After TOOL_DONE, close *recording. filter
- * may be NULL.
+ * Opens the database at `path`, and holds it: everything read belongs to one moment. Makes a filter of the shared
+ * options: relative times are resolved, and a run that does not exist is refused. After TOOL_DONE, close *recording.
+ * filter may be NULL.
  */
 int tool_open(const tool_call *call, const char *path, weir_recording **recording, weir_filter *filter);
 

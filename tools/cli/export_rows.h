@@ -14,9 +14,9 @@ typedef struct export_rows {
 
 void export_rows_add(export_rows *rows, option_row row);
 
-/* Adds the settings of a format: those of exports from a database, or those of live exports, which need the option of the
-   format. options_offset is where its weir_export_options are in the settings. A setting that is already in the list is not
-   added again. */
+/* Adds the settings of a format. These are those of exports from a database, or those of live exports, which need the
+   option of the format. options_offset is where its weir_export_options are in the settings. A setting that is
+   already in the list is not added again. */
 void export_rows_add_settings(export_rows *rows, const weir_export_format *format, bool from_database,
                               size_t options_offset);
 

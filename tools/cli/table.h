@@ -87,9 +87,9 @@ void table_end_alone(table *t);
 /* -- pieces, for other output formats */
 
 /*
- * JSON of a template, in which ' stands for a quote: "{'file': %s, 'rate': %g}". %s is a text with its quotes, or null;
- * bytes that are not UTF-8 become the text \xff, as in CSV. %g is a number in a form that reads back as the same
- * number; null if it is NAN or infinite. %d, %u, with l or not, are whole numbers; %hhd is true or false.
+ * JSON of a template, in which ' stands for a quote: "{'file': %s, 'rate': %g}". %s is a text with its quotes, or
+ * null. Bytes that are not UTF-8 become the text \xff, as in CSV. %g is a number in a form that reads back as the
+ * same number, or null if it is NAN or infinite. %d, %u, with l or not, are whole numbers; %hhd is true or false.
  */
 void json_print(FILE *out, const char *template, ...) __attribute__((format(printf, 2, 3)));
 

@@ -331,7 +331,7 @@ static int check_output(const tool_call *call)
 }
 
 /* A pipe or a device may never have anything, also one that is named like a video: then a message says so. The
-   descriptor is kept open, so that a writer that comes in between does not lose its reader; -1 = it is a file, or
+   descriptor is kept open, so that a writer that comes in between does not lose its reader. -1 = it is a file, or
    cannot be opened. */
 static int await_pipe(const report *r)
 {

@@ -1,7 +1,8 @@
 /*
- * The options as a table for completion.awk, which makes completions for shells of it: one line for each subcommand and
- * each option, with the columns subcommand, --name, --alias, -letter, value and text, separated by tabs. A subcommand's
- * own line has no name. The value is empty (the option takes none), "file", "folder", "any", or "=" and the choices.
+ * The options as a table for completion.awk, which makes completions for shells of it. It has one line for each
+ * subcommand and each option. The columns are subcommand, --name, --alias, -letter, value and text, separated by
+ * tabs. A subcommand's own line has no name. The value is empty (the option takes none), "file", "folder", "any", or
+ * "=" and the choices.
  */
 #include <stdio.h>
 #include <string.h>

@@ -25,9 +25,9 @@ extern const value_range value_range_none;
 void value_range_add(value_range *range, double value); /* one that is not finite is ignored */
 
 /*
- * An axis for these values, from pixel `from` to pixel `to`. It begins at 0, except for levels of any sign ("units") and for
- * times that differ by more than 20 times: these are logarithmic, over at most five decades, and what is shorter, or 0, is
- * drawn at the foot.
+ * An axis for these values, from pixel `from` to pixel `to`. It begins at 0, except for levels of any sign ("units")
+ * and for times that differ by more than 20 times. Such times are logarithmic, over at most five decades. What is
+ * shorter, or 0, is drawn at the foot.
  */
 axis axis_of(const char *unit, const value_range *values, double from, double to);
 

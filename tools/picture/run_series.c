@@ -1,7 +1,8 @@
 /*
- * Laps of stages, nodes, queues, pools, processes and machines are read once, in the order of time, and added up as they come:
- * a series has one open bin, and one open window for the limit. A bin that is closed is a point. Spans and counters have rows
- * only of the laps in which they occurred, but rates over all laps: weir_totals_read() adds these up.
+ * Laps of stages, nodes, queues, pools, processes and machines are read once, in the order of time, and added up as
+ * they come. A series has one open bin, and one open window for the limit. A bin that is closed is a point. Spans and
+ * counters have rows only of the laps in which they occurred, but rates over all laps: weir_totals_read() adds these
+ * up.
  */
 #include "tools/picture/run_series.h"
 

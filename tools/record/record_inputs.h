@@ -51,9 +51,9 @@ typedef struct record_inputs {
     path_list clips;        /* or its rows */
 } record_inputs;
 
-/* Returns 0, or reports the error on stderr and returns the exit status 2: an input is missing, is not a file,
-   folder or URL, or there is no file to decode. inputs->share has been set and selects files; it may select none.
-   Free `inputs` in any case. */
+/* Returns 0, or reports the error on stderr and returns the exit status 2. The errors: an input is missing, or is not
+   a file, folder or URL; or there is no file to decode. inputs->share has been set and selects files; it may select
+   none. Free `inputs` in any case. */
 int record_inputs_open(const record_settings *settings, record_inputs *inputs);
 
 /* Calls `take` for each file of a share: of inputs->share or of another process. Path and occurrence are the identity. */

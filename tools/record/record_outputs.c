@@ -30,8 +30,8 @@ static void compare_clip(void *self, const char *path, uint64_t occurrence)
         stat(path, &info) == 0 && info.st_dev == search->file.st_dev && info.st_ino == search->file.st_ino;
 }
 
-/* Listing the folders may take a while, so it is done only where a clip can be meant: by a name as those of clips, by
-   another link, or by --force, without which the file is of the output's own kind. */
+/* Listing the folders may take a while, so it is done only where a clip can be meant. That is a name as those of
+   clips, another link, or --force, without which the file is of the output's own kind. */
 static bool may_be_clip(const record_settings *settings, const record_inputs *inputs, const char *path,
                         const struct stat *file)
 {

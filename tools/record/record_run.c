@@ -141,9 +141,9 @@ static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_
     return status;
 }
 
-/* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. Without
-   --epochs the headspace is measured in as many as it takes, unless one of them has no result; with an experiment the run
-   ends with the epoch in which that is done. */
+/* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here.
+   Without --epochs the headspace is measured in as many as it takes, unless one of them has no result. With an
+   experiment the run ends with the epoch in which that is done. */
 static int drain(weir_pipeline *pipeline, int signal_fd, const record_observers *observers, int64_t step_ns,
                  weir_headspace *headspace, record_outcome *outcome)
 {

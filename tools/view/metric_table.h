@@ -38,8 +38,9 @@ void metric_put_measures(table *t, const weir_total *total);
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
 
 /*
- * A row for each measure that has a title and is not always 0, with its meaning; a column with this title for each of up to
- * METRIC_MAX_UPRIGHT totals of one subject (NULL = not known). Tables as wide as all measures do not fit a page.
+ * A row for each measure that has a title and is not always 0, with its meaning. A column with this title for each of
+ * up to METRIC_MAX_UPRIGHT totals of one subject (NULL = not known). Tables as wide as all measures do not fit a
+ * page.
  */
 enum { METRIC_MAX_UPRIGHT = 6 };
 void metric_put_upright(FILE *out, table_format format, const weir_total *const *totals, const char *const *titles,

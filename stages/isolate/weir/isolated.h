@@ -13,10 +13,12 @@
  *   WEIR_EDATA    the child was killed by a signal that it caused; the message names it: "killed by SIGSEGV"
  *   WEIR_ESYSTEM  the child could not be started, was killed from outside (SIGKILL: perhaps out of memory), exited, or sent a
  *                 message that makes no sense; the message names the field: "makes no sense (frames.time_base_den)"
- * All that a child sends is checked: each number against its range (a time base, a sample rate and a scaler are set; counts and
- * times are not negative; a codec's name is printable), sizes against the memory that comes with them, and results of weir's
- * decode stages against their config. Only samples are data, of any value: sound may be infinite or not a number.
- * After each of these the slot's next task starts a new child, which takes about 50 ms.
+ * After one of these two the slot's next task starts a new child, which takes about 50 ms.
+ *
+ * All that a child sends is checked. Numbers are in their range: a time base, a sample rate and a scaler are set;
+ * counts and times are not negative. A codec's name is printable. Sizes fit the memory that comes with them, and
+ * results of weir's decode stages fit their config. Only samples are data, of any value: sound may be infinite or not
+ * a number.
  *
  * A stop, or the deadline of the stage (task_deadline_ns), kills the child in any state. Children never outlive the
  * program, not even after SIGKILL. They inherit no descriptors except stderr (and stdin with no_sandbox); their stdout
@@ -65,13 +67,13 @@ typedef struct weir_isolated_config {
                            of weir */
     size_t config_size; /* of *config, in bytes */
     const char
-        *program; /* path of the program that runs in the children; it must be of the same version of weir (NULL = the
-                           environment variable WEIR_CHILD; if that is not set, weir-child, which is installed with
+        *program; /* path of the program that runs in the children, of the same version of weir (NULL = that in the
+                           environment variable WEIR_CHILD; or, if it is not set, weir-child, which is installed with
                            weir) */
     /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit). Beyond it, allocations
-       fail in the child, which usually fails with WEIR_ENOMEM. Also the size of a file that it writes (RLIMIT_FSIZE), one
-       in memory included: of these it may have as many as descriptors, so a hostile decoder needs a limit of the system
-       (a control group), too */
+       fail in the child, which usually fails with WEIR_ENOMEM. Also the size of a file that it writes (RLIMIT_FSIZE),
+       one in memory included. It may have as many of these as descriptors, so a hostile decoder needs a limit of the
+       system (a control group), too */
     uint64_t max_memory_bytes;
     bool no_sandbox; /* isolation from faults only: for operations that open files or connections themselves */
 } weir_isolated_config;

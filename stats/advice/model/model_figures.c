@@ -3,8 +3,8 @@
  *
  *     time of a task     = (busy time - its part of the run-queue delay + hand-off) / tasks
  *     CPU time           = CPU time of the tasks / tasks
- *     pending            = busy time of slots - busy time of threads, divided in proportion to time off the CPU, among
- *                          the nodes that keep more slots busy than there are busy threads, if there are any
+ *     pending            = busy time of slots - busy time of threads. It is divided in proportion to time off the CPU,
+ *                          among the nodes that keep more slots busy than there are busy threads, if there are any
  *     hand-off           = wait for a thread x share of the CPUs that nobody wanted, if the pool has a thread for each slot
  *     consumer           = (elapsed - time it waited for items) / items
  */
@@ -161,9 +161,8 @@ double weir__model_other_cpus(const weir_model *model, const model_lap *lap)
 }
 
 /*
- * Where each slot has a thread, none waits for one that is at work: the wait is the time to pass on an item and to
- * wake the thread. Often it includes the time to let the thread run that has just been woken. Where CPUs are short it
- * is a wait for a CPU.
+ * Where each slot has a thread, no slot waits for a thread that is at work. The wait is the time to pass on an item
+ * and to wake the thread, and often the time until that thread runs. Where CPUs are short it is a wait for a CPU.
  */
 static double hand_off_s(const weir_model *model, const model_lap *lap, size_t index, const pool_work *work)
 {

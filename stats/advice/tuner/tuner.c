@@ -223,9 +223,9 @@ static bool try_setting(weir_tuner *tuner, const verdict_view *view, int node, c
 }
 
 /*
- * Twice the slots of a stage, with as many more threads of its pool as slots, or half of them; or twice or half the threads
- * that it runs on (node -1: of the pool). Unless that is known to bring nothing, or to cost something. Returns whether it is
- * kept.
+ * Twice the slots of a stage, with as many more threads of its pool as slots, or half of them. Or it is twice or half
+ * the threads that the stage runs on (node -1: of the pool). It is left out if it is known to bring nothing, or to
+ * cost something. Returns whether it is kept.
  */
 static bool turn_knob(weir_tuner *tuner, const verdict_view *view, int node, bool is_slots, bool raises,
                       bool *has_tried)
@@ -397,9 +397,9 @@ static void rest_tuner(weir_tuner *tuner, double rate, double half)
 }
 
 /*
- * At rest until the load is another one: the intervals of the two rates have nothing in common, and they differ by as much
- * as a change must bring to be worth it. It must have been for as long as a trial may take: no trial could measure a shorter
- * one.
+ * At rest until the load is another one. Then the intervals of the two rates have nothing in common. They differ by
+ * as much as a change must bring to be worth it. It must have been for as long as a trial may take: no trial could
+ * measure a shorter one.
  */
 static void watch_load(weir_tuner *tuner, double rate, double half)
 {

@@ -257,8 +257,8 @@ typedef struct look {
 } look;
 
 /*
- * The inspection paradox: a task that is found at work has run for E[x²] / 2 E[x] on average, if E[x] is the mean length of a task.
- * So rare long tasks are seen before many have ended.
+ * The inspection paradox: let E[x] be the mean length of a task. Then a task that is found at work has run for E[x²]
+ * / 2 E[x] on average. So rare long tasks are seen before many have ended.
  */
 static void add_ages(const verdict_view *view, const weir_snapshot *s, look *l)
 {
@@ -573,8 +573,8 @@ typedef struct alternation {
     uint32_t num_settings;           /* of each */
     int present;                     /* which of them is set */
     int64_t settle_ns, slice_ns;
-    /* Only the stage whose work is counted is changed: a setting holds as soon as the stage has as many slots, since what is
-       queued elsewhere has no part in it. settle_ns is then the longest time */
+    /* Only the stage whose work is counted is changed. A setting holds as soon as the stage has as many slots, since
+       what is queued elsewhere does not matter for it. settle_ns is then the longest time */
     bool settles_at_once;
     live_unit unit;
     const atomic_bool *stops;
@@ -602,8 +602,9 @@ static void add_flows(queue_flow *flows, const weir_snapshot *s, double sign)
     }
 }
 
-/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. Of few items, what a queue lost is due
-   to the moments at which the slices began and ended: *has_few is set, and it says nothing. */
+/* The share of what was taken with a setting that was no flow, of the queue that lost most of it. Of few items, what
+   a queue lost is due to the moments at which the slices began and ended. Then *has_few is set, and it says
+   nothing. */
 static double lost_share(const alternation *a, int setting, uint32_t num_slices, bool *has_few)
 {
     double most = 0;
@@ -631,8 +632,9 @@ static double load_of(const alternation *a, const char *node)
 }
 
 /*
- * The largest gain that can last, whatever is in the queues. By the utilisation law, a node is busy for gain × its load × its share of
- * the time now, and for no more than all of it. Where work is counted, nodes from its stage on have no part in it.
+ * The largest gain that can last, whatever is in the queues. By the utilisation law, a node is busy for gain × its
+ * load × its share of the time now. It cannot be busy for more than all of it. Where work is counted, nodes from its
+ * stage on have no part in it.
  */
 static double lasting_gain(const alternation *a)
 {

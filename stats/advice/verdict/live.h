@@ -14,8 +14,8 @@ enum { LIVE_LONGEST_LOOK = 4 };
    weir__verdict_view_free(). WEIR_ENOMEM; WEIR_EOF if the run ended meanwhile. */
 int weir__live_view(weir_pipeline *pipeline, int64_t time_ns, const atomic_bool *stops, verdict_view *view);
 
-/* The same, but a look in which the consumer takes nothing is repeated, each time twice as long, up to longest_ns; or up to four times
-   that where tasks report work, so that an item is on its way. */
+/* The same, but a look in which the consumer takes nothing is repeated, each time twice as long, up to longest_ns.
+   Where tasks report work, an item is on its way: then it is up to four times that. */
 int weir__live_look(weir_pipeline *pipeline, int64_t time_ns, int64_t longest_ns, const atomic_bool *stops,
                     verdict_view *view);
 
@@ -71,8 +71,9 @@ bool weir__live_parse_trial(const char *text, uint32_t *at, uint32_t *num, live_
 /* Adds the trial to what helps, or was tried; as often as it was tried, the last result counts. */
 void weir__live_keep_trial(full_verdict *verdict, const live_set *set, const live_trial *trial);
 
-/* Twice the slots of the stage that limits were tried: adds the result to the sentence, and its confidence. has_second_limit: other
-   stages are used nearly as much; a single stage that brings nothing then says nothing about what they bring together. */
+/* Twice the slots of the stage that limits were tried: adds the result to the sentence, and its confidence.
+   has_second_limit: other stages are used nearly as much. A single stage that brings nothing then says nothing about
+   what they bring together. */
 void weir__live_conclude(full_verdict *verdict, const live_trial *trial, bool has_second_limit);
 
 /* The stages of the set limit together: says so, with what twice the slots of each bring. `alone`: those of the stage that the
@@ -123,9 +124,10 @@ uint64_t weir__live_resident_bytes(void);
 double weir__ratio_interval(const double *before, const double *after, uint32_t count, double *half_width);
 
 /*
- * The pairs of slices of a trial. A trial that ends as soon as its interval is narrow ends where the deviation of its pairs happens to be
- * small: a usual interval would then contain the truth in 90 % of the trials (Chow and Robbins, Annals of Mathematical Statistics
- * 36, 1965). So it counts as narrow only with the largest deviation so far, and its interval is that wide.
+ * The pairs of slices of a trial. A trial that ends as soon as its interval is narrow ends where the deviation of its
+ * pairs happens to be small. A usual interval would then contain the truth in only 90 % of the trials (Chow and
+ * Robbins, Annals of Mathematical Statistics 36, 1965). So it counts as narrow only with the largest deviation so
+ * far, and its interval is that wide.
  */
 enum { LIVE_MOST_PAIRS = 64, LIVE_LEAST_PAIRS = 3 };
 typedef struct live_pairs {
@@ -138,8 +140,9 @@ typedef struct live_pairs {
 /* Adds a pair; not more than LIVE_MOST_PAIRS. Returns half of the interval that counts if the trial ends because it is narrow. */
 double weir__live_pairs_add(live_pairs *pairs, double before, double after);
 
-/* Half of the 95 % interval of such a logarithm, as far as the lengths of tasks alone explain it: the number of tasks that end in a
-   time has the variance unevenness × number (Cox, Renewal Theory, 1962). Tasks that wait for each other are more even than that. */
+/* Half of the 95 % interval of such a logarithm, as far as the lengths of tasks alone explain it. The number of tasks
+   that end in a time has the variance unevenness × number (Cox, Renewal Theory, 1962). Tasks that wait for each other
+   are more even than that. */
 double weir__renewal_interval(double unevenness, double num_before, double num_after);
 
 /* The mean of `count` values and half the width of its 95 % interval by Student's t; INFINITY for one value. */

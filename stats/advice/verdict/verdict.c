@@ -104,10 +104,11 @@ static bool is_worth(double share)
     return share > 0 && 1 / (1 - fmin(share, 0.99)) >= WEIR_WORTH_GAIN;
 }
 
-/* The share of the time in which more of a node could bring more: it is held, and no items wait behind a merge that its own go
-   through, or in the store that a source has made. Both a slow input of a merge by arrival and such a source are held all the
-   time. So is a node whose thread has another one's tasks meanwhile; where those that take its items hardly wait for any, a thread for
-   it brings nothing. -1 = it does not work. */
+/* The share of the time in which more of a node could bring more. That is the time in which it is held. Time in which
+   items wait behind a merge that its own go through, or in the store that a source has made, does not count. Both a
+   slow input of a merge by arrival and such a source are held all the time. So is a node whose thread has another
+   one's tasks meanwhile; where those that take its items hardly wait for any, a thread for it brings nothing. -1 = it
+   does not work. */
 static double use_of(const judgement *j, const node_view *n)
 {
     double use = is_worker(n) ? n->held : -1;

@@ -17,7 +17,7 @@
  * takes 1 / (1 - share) times as many steps per second. Steps may then take longer, because the loader works at the
  * same time on the same CPUs. They may also take less time, if the loader has taken CPUs from them before. So a
  * measurement is better: for some steps, the loop uses data that it has kept, and says so (is_replayed). Then the
- * lengths of these steps and of the others are compared. Replay last: meanwhile the loader works ahead, and what it
+ * lengths of these steps and of the others are compared. Replay last. Meanwhile the loader works ahead, and what it
  * then has in store would make the next steps look too fast. weir/headspace.h does that for a pipeline of weir.
  *
  * If steps run asynchronously (on a GPU), let each one wait for its end, or the loop waits where it does not wait for data.
@@ -49,8 +49,8 @@ WEIR_API void weir_loop_free(weir_loop *loop);
 /* The loop asks for data: its step ends, if there is one, and waiting begins. WEIR_OK or WEIR_EINVAL. */
 WEIR_API int weir_loop_wait(weir_loop *loop);
 
-/* The loop has data: waiting ends, and a step begins. is_replayed: it is data that the loop had kept. WEIR_OK; WEIR_EINVAL: NULL, or
-   weir_loop_wait() was not called before. */
+/* The loop has data: waiting ends, and a step begins. is_replayed: it is data that the loop had kept. WEIR_OK;
+   WEIR_EINVAL: weir_loop_wait() was not called before. */
 WEIR_API int weir_loop_step(weir_loop *loop, bool is_replayed);
 
 /* The loop does something else, such as an evaluation: its step ends, or its waiting, which then does not count. The next wait begins
@@ -58,7 +58,7 @@ WEIR_API int weir_loop_step(weir_loop *loop, bool is_replayed);
 WEIR_API int weir_loop_pause(weir_loop *loop);
 
 /* A step of a loop that measures its times itself: instead of the three functions above. The first one, which contains the start of the
-   loader, is better left out. WEIR_OK; WEIR_EINVAL: NULL, or a time is negative. */
+   loader, is better left out. WEIR_OK; WEIR_EINVAL: a time is negative. */
 WEIR_API int weir_loop_add(weir_loop *loop, int64_t wait_ns, int64_t step_ns, bool is_replayed);
 
 typedef enum weir_loop_kind {

@@ -146,9 +146,9 @@ WEIR_API int weir_explain_live_sized(weir_pipeline *pipeline, const weir_live_op
  * slots need memory.
  *
  * options may be NULL. Call it on a thread of your own, not on the consumer's: the consumer must go on. One call at a time for
- * a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM;
- * WEIR_EUNSUPPORTED if the consumer takes no item for as long as a trial lasts (two settings), or for four times as long where
- * tasks report work; WEIR_EOF if the run ends before anything is known.
+ * a pipeline, and no tuner. WEIR_OK: *verdict is set; free it with weir_verdict_free(). WEIR_EINVAL; WEIR_ENOMEM.
+ * WEIR_EUNSUPPORTED if the consumer takes no item for as long as a trial lasts (two settings). Where tasks report
+ * work, that is four times as long. WEIR_EOF if the run ends before anything is known.
  */
 static inline int weir_explain_live(weir_pipeline *pipeline, const weir_live_options *options, weir_verdict **verdict,
                                     weir_error *error)

@@ -1,15 +1,15 @@
 /*
- * What if: a model of a pipeline, made from measurements, and a simulator that predicts its throughput with other
- * settings. docs/whatif.md describes the model, its limits and how well it predicts.
+ * What if: a model of a pipeline is made from measurements. A simulator predicts its throughput with other settings.
+ * docs/whatif.md describes the model, its limits and how well it predicts.
  *
  *     const char *settings[] = { "decode.concurrency=8", "threads=4" };
  *     weir_whatif(recording, &filter, &(weir_whatif_options){ .settings = settings, .num_settings = 2 }, &prediction, &error);
  *     printf("%.1f items/s (%.1f to %.1f)\n", prediction->throughput, prediction->low, prediction->high);
  *     weir_prediction_free(prediction);
  *
- * The simulator runs the engine's own rules on random tasks: slots, threads that pick the ready slot nearest the sink,
- * queues bounded in items and bytes, output in input order, batches, chunks, routes and merges. The CPU part of
- * a task shares the CPUs with all other running tasks; the rest of its time is a fixed delay.
+ * The simulator runs the engine's own rules on random tasks. It has slots, threads that pick the ready slot nearest
+ * the sink, and queues bounded in items and bytes. It knows output in input order, batches, chunks, routes and
+ * merges. The CPU time of a task shares the CPUs with all other running tasks; the rest of its time is a fixed delay.
  *
  * Times are in seconds (double), because figures of a model are means.
  */
@@ -105,9 +105,10 @@ WEIR_API int weir_whatif_sized(weir_recording *recording, const weir_filter *fil
 /*
  * Predicts one run of a database with other settings: filter->run_id, by default the last run. Only laps in the steady part
  * of the run that match the filter count. options may be NULL. The same recording and options give the same prediction on
- * every machine. WEIR_OK: free it with weir_prediction_free(). WEIR_ENOTFOUND if no lap is left; WEIR_EINVAL, with a message
- * that says what is allowed, if a setting does not exist; WEIR_EUNSUPPORTED if the recording does not contain how its nodes
- * are connected (routes in databases of older schemas); WEIR_ENOMEM, … with *error (may be NULL) set.
+ * every machine. WEIR_OK: free it with weir_prediction_free(). Failures set *error (may be NULL). WEIR_ENOTFOUND if
+ * no lap is left. WEIR_EINVAL, with a message that says what is allowed, if a setting does not exist.
+ * WEIR_EUNSUPPORTED if the recording does not contain how its nodes are connected (routes in databases of older
+ * schemas). Others are WEIR_ENOMEM, …
  */
 static inline int weir_whatif(weir_recording *recording, const weir_filter *filter,
                               const weir_whatif_options *options, weir_prediction **prediction, weir_error *error)

@@ -1,6 +1,6 @@
 /*
- * Trace files: what each slot, queue, item, span and counter did, and when, in Chrome's format, which the Perfetto UI
- * opens. docs/trace-files.md describes the tracks and how to read them.
+ * Trace files say what each slot, queue, item, span and counter did, and when. They are in Chrome's format, which the
+ * Perfetto UI opens. docs/trace-files.md describes the tracks and how to read them.
  *
  *     weir_trace_open("trace.json.gz", NULL, &file, &error);
  *     weir_observer observer = weir_trace_observer(file);
@@ -78,8 +78,9 @@ WEIR_API int weir_trace_open_sized(const char *path, const weir_trace_options *o
  * stays. A link is replaced, not followed. In the path, {run}, {node}, {rank}, {local_rank}, {world_size}, {step} (the
  * last one marked), {batch} (how many steps were marked) and {epoch} are replaced. If a file would overwrite an earlier
  * file of this object, a number is added: "trace.2.json". A name that ends with ".gz" selects compression. On failure
- * *file is NULL, and *error (may be NULL) holds one line that names the path and the problem: WEIR_EINVAL, WEIR_EIO,
- * WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib). options may be NULL.
+ * *file is NULL, and *error (may be NULL) holds one line that names the path and the problem. Failures are
+ * WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM and WEIR_EUNSUPPORTED (compressed, in a build without zlib). options may be
+ * NULL.
  */
 static inline int weir_trace_open(const char *path, const weir_trace_options *options, weir_trace_file **file,
                                   weir_error *error)
