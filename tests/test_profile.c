@@ -369,6 +369,37 @@ TEST_CASE(failures_are_counted_and_end_nothing)
     ledger_close(&ledger);
 }
 
+static int fail_always(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    return weir_task_fail(task, WEIR_EDATA, 0, "never right");
+}
+
+static const weir_op fail_always_op = { .name = "never", .run = fail_always };
+
+TEST_CASE(if_all_tasks_fail_there_is_no_rate_and_the_profile_ends_with_the_cause)
+{
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1000 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &fail_always_op, NULL, 0, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, 0, NULL);
+    reports all = { .count = 0 };
+    weir_error error = { 0 };
+    assert_int_equal(weir_profile(builder, &few_items, keep, &all, &error), WEIR_EDATA);
+    assert_string_equal(error.stage, "never");
+    assert_non_null(strstr(error.message, "tasks failed; one of them: "));
+    assert_non_null(strstr(error.message, "never right"));
+    assert_order(&all, "src 1, never 1");
+    assert_int_equal(all.results[1].num_failures, all.results[1].num_tasks);
+    assert_true(all.results[1].items_per_s == 0 && all.results[1].source_items_per_s == 0);
+    assert_int_equal(all.results[1].error.status, WEIR_EDATA);
+    weir_builder_free(builder);
+    ledger_close(&ledger);
+}
+
 TEST_CASE(beyond_its_max_failures_a_stage_is_reported_and_the_profile_ends)
 {
     ledger_init(&ledger);

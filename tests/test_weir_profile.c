@@ -106,6 +106,19 @@ TEST_CASE(people_get_a_table_and_a_sentence)
     program_free(&program);
 }
 
+TEST_CASE(a_folder_of_which_all_files_fail_has_no_rate_and_the_exit_status_1)
+{
+    struct program program = { 0 };
+    make_folder_of_three();
+    profile(&program, "three/c.mp4 three/c.mp4 --run 1ms");
+    assert_int_equal(program.status, 1);
+    assert_null(strstr(program.out, "The slowest"));
+    assert_has(program.err, "decode: all ");
+    assert_has(program.err, " tasks failed; one of them: ");
+    assert_has(program.err, "c.mp4: ");
+    program_free(&program);
+}
+
 /* The limit is looked at 50 times a second, and so many measurements take longer. */
 TEST_CASE(after_its_time_limit_it_ends_without_a_sentence)
 {

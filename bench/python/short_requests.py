@@ -15,6 +15,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import resource
 import statistics
 import subprocess
@@ -97,7 +98,35 @@ def opencv(data, count, size):
     return arrays
 
 
-PEERS = {"pyav": ("av", pyav), "torchcodec": ("torchcodec", torchcodec), "decord": ("decord", decord), "opencv": ("cv2", opencv)}
+def spdl(data, count, size):
+    import spdl.io
+
+    packets = spdl.io.demux_video(data)
+    width, height = scaled(*spdl_shape(packets), size)
+    scale = spdl.io.get_video_filter_desc(scale_width=width, scale_height=height, scale_mode=None)
+    frames = spdl.io.sample_decode_video(packets, positions(len(packets), count), filter_desc=scale)
+    return spdl.io.to_numpy(spdl.io.convert_frames(frames))
+
+
+def spdl_shape(packets):
+    """Width and height: it has them only in the text that describes the packets."""
+    found = re.search(r"width=(\d+), height=(\d+)", repr(packets))
+    return int(found[1]), int(found[2])
+
+
+def video_reader(data, count, size):
+    """It reads files only: the bytes are put into one in memory, whose time counts."""
+    from video_reader import PyVideoReader
+
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", suffix=".mp4") as file:
+        file.write(data)
+        file.flush()
+        reader = PyVideoReader(file.name, threads=1, resize_shorter_side=size)
+        return reader.get_batch(positions(int(reader.get_info()["frame_count"]), count))
+
+
+PEERS = {"spdl": ("spdl.io", spdl), "video_reader": ("video_reader", video_reader), "pyav": ("av", pyav),
+         "torchcodec": ("torchcodec", torchcodec), "decord": ("decord", decord), "opencv": ("cv2", opencv)}
 
 
 def with_weir(datas, frames, size):

@@ -1,5 +1,6 @@
 #include "engine/profile/stage_run.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <weir/clock.h>
@@ -108,7 +109,17 @@ typedef struct run_figures {
     const char *kind; /* of what is measured */
     weir_task_metrics tasks;
     int64_t resident_bytes; /* the largest, with children; negative = not known */
+    weir_error failure;     /* the first one */
 } run_figures;
+
+static void keep_first_failure(void *self, const weir_failure *failure)
+{
+    weir_error *first = &((run_figures *)self)->failure;
+    if (first->status != WEIR_OK)
+        return;
+    weir_error_set(first, failure->status, failure->library_code, "%s%s%s", failure->label,
+                   failure->label[0] ? ": " : "", failure->message);
+}
 
 static void add_lap(void *self, const weir_subject_lap *lap)
 {
@@ -143,6 +154,18 @@ static void fill_result(weir_profile_result *result, const run_figures *figures,
     result->memory_bytes = !is_known ? -1 : growth > 0 ? growth : 0;
 }
 
+/* A stage all of whose tasks failed was not measured: how long it takes to fail says nothing about its work. */
+static void refuse_if_all_failed(weir_profile_result *result, const weir_error *first)
+{
+    if (result->error.status != WEIR_OK || result->num_tasks == 0 || result->num_failures < result->num_tasks)
+        return;
+    result->error = *first;
+    snprintf(result->error.stage, sizeof result->error.stage, "%s", result->name);
+    snprintf(result->error.message, sizeof result->error.message, "all %" PRIu64 " tasks failed; one of them: %.400s",
+             result->num_tasks, first->message);
+    result->items_per_s = result->busy_share = result->cpu_per_item_s = 0;
+}
+
 /* Takes results until the end, max_results, or `until_ns`, and releases them. */
 static int take_results(weir_pipeline *pipeline, uint64_t max_results, int64_t until_ns, uint64_t *num_results,
                         profile_limits *limits, weir_error *error)
@@ -165,7 +188,7 @@ static int run_measured(weir_builder *builder, stage_inputs *inputs, weir_profil
 {
     const weir_profile_options *options = limits->options;
     run_figures figures = { .kind = result->kind };
-    weir_observer observer = { .self = &figures, .lap = add_lap };
+    weir_observer observer = { .self = &figures, .lap = add_lap, .failure = keep_first_failure };
     weir_metrics_clear(weir_subject_metrics(WEIR_SUBJECT_STAGE), &figures.tasks);
     int64_t before_bytes = weir__resident_bytes_read("/proc/self");
     weir_pipeline *pipeline;
@@ -181,6 +204,7 @@ static int run_measured(weir_builder *builder, stage_inputs *inputs, weir_profil
         weir_pipeline_error(pipeline, NULL, &result->error);
     weir_pipeline_free(pipeline);
     fill_result(result, &figures, before_bytes, inputs ? figures.tasks.num_tasks : result->num_results);
+    refuse_if_all_failed(result, &figures.failure);
     return status == WEIR_EFAILED ? WEIR_OK : status;
 }
 

@@ -82,7 +82,8 @@ typedef struct weir_profile_result {
     double gain;          /* items_per_s divided by that of the stage's first measurement (which has 1) */
     uint64_t kept_bytes;  /* of its inputs */
     int64_t memory_bytes; /* the most by which the process and its children grew meanwhile; -1 = not known */
-    /* Why it was not measured; or its failure, beyond its max_failures or in a stage hook. status 0 = neither */
+    /* Why it was not measured; or its failure: beyond its max_failures, in a stage hook, or of all its tasks. Then the rates are 0.
+       status 0 = neither */
     weir_error error;
 } weir_profile_result;
 
@@ -104,8 +105,9 @@ WEIR_API int weir_profile_sized(const weir_builder *builder, const weir_profile_
  *   WEIR_ENOTFOUND a stage gets no input, because the source or the upstream stages make none
  *   WEIR_ESTOPPED  should_stop() was true. Earlier measurements are reported, the one in progress is not
  *   WEIR_ETIMEDOUT time_limit_ns is over. The same holds
- *   negative       as weir_pipeline_error(): a stage has failed beyond its max_failures, or a source or a stage hook has failed. What
- *                  failed is reported; those downstream of it get no inputs
+ *   negative       as weir_pipeline_error(): a stage has failed beyond its max_failures, or a source or a stage hook has
+ *                  failed; or all tasks of a measurement have failed, and this is the status of one of them. What failed
+ *                  is reported; those downstream of it get no inputs
  * and WEIR_ENOMEM, WEIR_ESYSTEM; all with *error (may be NULL) filled.
  */
 static inline int weir_profile(const weir_builder *builder, const weir_profile_options *options,
