@@ -69,7 +69,7 @@ static int build(weir_dataset *dataset, uint64_t seed, const saved_state *saved,
     };
     weir_video_config decode = {
         WEIR_WITH_PICTURE(.width = 171, .height = 128, .resize = WEIR_RESIZE_CROP, .layout = WEIR_LAYOUT_NCHW),
-        .sampling = { .what = WEIR_SAMPLE_RANDOM, .count = NUM_FRAMES, .stretch_frames = NUM_FRAMES },
+        .sampling = { .what = WEIR_SAMPLE_RANDOM, .count = NUM_FRAMES, .length_frames = NUM_FRAMES },
         .seed = seed,
     };
     weir_collate_config batches = {

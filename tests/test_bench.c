@@ -23,10 +23,11 @@ TEST_CASE(engine_runs_every_part_and_writes_a_row_for_each_configuration)
 
     /* 2 sizes of the pool × 2 of the queues × 2 operations × statistics on and off */
     assert_int_equal(
-        bench_count_rows(json, "json_extract(row, '$.part') = 'hops' AND json_extract(row, '$.ns_per_hop') > 0"), 16);
+        bench_count_rows(json, "json_extract(row, '$.group') = 'hops' AND json_extract(row, '$.ns_per_hop') > 0"),
+        16);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.base') = 'weir, statistics off' AND "
                                             "json_extract(row, '$.item_to_base') > 0 AND "
-                                            "json_extract(row, '$.part') = 'hops'"),
+                                            "json_extract(row, '$.group') = 'hops'"),
                      8);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'mutex_queue' AND "
                                             "json_extract(row, '$.item_to_base') > 0"),
@@ -34,9 +35,9 @@ TEST_CASE(engine_runs_every_part_and_writes_a_row_for_each_configuration)
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.shape') = 'route'"), 4);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.shape') = 'pending'"), 4);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.output_order') = 'input'"), 4);
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'scaling'"), 8);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.group') = 'scaling'"), 8);
     /* the same without statistics off, but with the record off and on */
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'trace' AND "
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.group') = 'trace' AND "
                                             "json_extract(row, '$.item_to_base') > 0"),
                      8 * 2);
     free(json);

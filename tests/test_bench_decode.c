@@ -68,7 +68,7 @@ TEST_CASE(decode_finds_the_same_pictures_as_the_bare_loop)
     struct program program;
     char *json = decode(&program, "decode --concurrency 2 --verify");
     bench_assert_report(json, "decode");
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'versus_bare' AND "
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.group') = 'versus_bare' AND "
                                             "json_extract(row, '$.files') = 3 AND "
                                             "json_extract(row, '$.clips_per_cpu_s') > 0"),
                      2);

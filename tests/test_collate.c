@@ -24,7 +24,7 @@ typedef struct clip_source {
     bool with_entry;
     uint32_t num_clips; /* the axis */
     uint32_t wide_by;   /* values have 16 bits: those of 8 bits, times this; 0 = 8 bits */
-    uint32_t split;     /* item i is part i % split of that item */
+    uint32_t split;     /* item i is piece i % split of that item */
     uint64_t next;      /* the source's own */
 } clip_source;
 
@@ -49,7 +49,7 @@ static weir_frames *make_frames(const clip_source *source, uint64_t i)
     frames->pixel = source->channels == 0 ? WEIR_PIXEL_YUV420P : WEIR_PIXEL_RGB24;
     frames->layout = source->layout;
     frames->num_clips = source->num_clips;
-    size_t part = source->split ? i % source->split : 0; /* then all items have the same number of frames */
+    size_t piece = source->split ? i % source->split : 0; /* then all items have the same number of frames */
     i = source->split ? i / source->split : i;
     size_t w = frames->width, h = frames->height, c = source->channels ? source->channels : 2;
     size_t value_bytes = source->wide_by ? 2 : 1;
@@ -62,7 +62,7 @@ static weir_frames *make_frames(const clip_source *source, uint64_t i)
             for (size_t x = 0; x < w; x++)
                 for (size_t k = 0; k < c; k++) {
                     size_t at = source->layout == WEIR_LAYOUT_NCHW ? (k * h + y) * w + x : (y * w + x) * c + k;
-                    uint8_t value = pixel(i, part * frames->num_frames + n, y, x, k);
+                    uint8_t value = pixel(i, piece * frames->num_frames + n, y, x, k);
                     uint16_t wide = (uint16_t)(value * source->wide_by);
                     memcpy(frames->data + n * frames->frame_bytes + at * value_bytes,
                            source->wide_by ? (void *)&wide : (void *)&value, value_bytes);
@@ -584,7 +584,7 @@ TEST_CASE(what_is_drawn_depends_on_the_clip_alone)
     weir_collated_free(other);
 }
 
-TEST_CASE(where_no_random_window_fits_it_is_the_largest_in_the_centre)
+TEST_CASE(where_no_random_crop_fits_it_is_the_largest_in_the_centre)
 {
     clip_source source = { .count = 1, .frames = { 1 }, .width = { 4 }, .height = { 400 }, .channels = 3 };
     weir_collated *batch = only_batch(
@@ -624,7 +624,7 @@ TEST_CASE(a_resize_keeps_gradients_straight)
     for (size_t b = 0; b < 8; b++) {
         double step =
             (value_at(batch, place(batch, b, 0, 0, 14, 0)) - value_at(batch, place(batch, b, 0, 0, 1, 0))) / 13;
-        assert_true(step > 2); /* the window is at least 20 % of the area, 3:4 or wider */
+        assert_true(step > 2); /* the crop is at least 20 % of the area, 3:4 or wider */
         for (size_t y = 1; y < 15; y++)
             for (size_t x = 1; x < 15; x++) {
                 double first = value_at(batch, place(batch, b, 0, 0, 1, 0));
@@ -737,7 +737,7 @@ TEST_CASE(a_tensor_of_a_batch_keeps_the_users_memory)
     weir_allocator_free(allocator);
     struct DLManagedTensorVersioned *made;
     weir_item item = { .data = batch, .release = weir_collated_release, .type = WEIR_TYPE_COLLATED };
-    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, NULL, &made, NULL), WEIR_OK);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_ARRAY_DATA, NULL, &made, NULL), WEIR_OK);
     weir_item_release(&item);
     dl_versioned *tensor = (dl_versioned *)(void *)made;
     assert_int_equal(tensor->tensor.device.type, 3); /* kDLCUDAHost */
@@ -861,10 +861,10 @@ TEST_CASE(a_place_that_cannot_be_written_is_named)
     weir_collated_free(batch);
 }
 
-static dl_versioned *tensor_of(weir_collated *batch, weir_part part)
+static dl_versioned *tensor_of(weir_collated *batch, weir_array_kind kind)
 {
     struct DLManagedTensorVersioned *made;
-    assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), part, NULL, &made, NULL), WEIR_OK);
+    assert_int_equal(weir_to_dlpack(&BATCH_ITEM(batch), kind, NULL, &made, NULL), WEIR_OK);
     return (dl_versioned *)(void *)made;
 }
 
@@ -874,8 +874,8 @@ TEST_CASE(tensors_share_the_batch)
     dl_versioned *tensors[6];
     static const int64_t frames_shape[] = { 2, 2, 3, 3, 5 };
     weir_collated *batch = small_batch(WEIR_DTYPE_FLOAT16);
-    for (int part = 0; part <= WEIR_PART_VALID; part++)
-        tensors[part] = tensor_of(batch, (weir_part)part);
+    for (int kind = 0; kind <= WEIR_ARRAY_VALID; kind++)
+        tensors[kind] = tensor_of(batch, (weir_array_kind)kind);
     assert_ptr_equal(tensors[0]->tensor.data, batch->data);
     weir_collated_free(batch);
     assert_int_equal(tensors[0]->tensor.num_dims, 5);
@@ -888,8 +888,8 @@ TEST_CASE(tensors_share_the_batch)
     assert_int_equal(((const int32_t *)tensors[3]->tensor.data)[4], 3);
     assert_int_equal(((const uint8_t *)tensors[4]->tensor.data)[3], 0);
     assert_int_equal(((const uint8_t *)tensors[5]->tensor.data)[1], 0); /* the second clip stands in for another */
-    for (int part = 0; part <= WEIR_PART_VALID; part++)
-        tensors[part]->deleter(tensors[part]);
+    for (int kind = 0; kind <= WEIR_ARRAY_VALID; kind++)
+        tensors[kind]->deleter(tensors[kind]);
 }
 
 /* Every dimension has another length: 3 clips, 4 frames at most, 5 x 2 pixels; sizes have 3 numbers. */
@@ -898,30 +898,30 @@ TEST_CASE(each_tensor_has_its_shape)
     static const struct {
         int num_dims, bits;
         int64_t shape[5];
-    } wanted[] = { [WEIR_PART_DATA] = { 5, 8, { 3, 4, 2, 5, 1 } },
-                   [WEIR_PART_LABELS] = { 1, 64, { 3 } },
-                   [WEIR_PART_IDS] = { 1, 64, { 3 } },
-                   [WEIR_PART_SIZES] = { 2, 32, { 3, 3 } },
-                   [WEIR_PART_MASK] = { 2, 8, { 3, 4 } },
-                   [WEIR_PART_VALID] = { 1, 8, { 3 } } };
+    } wanted[] = { [WEIR_ARRAY_DATA] = { 5, 8, { 3, 4, 2, 5, 1 } },
+                   [WEIR_ARRAY_LABELS] = { 1, 64, { 3 } },
+                   [WEIR_ARRAY_IDS] = { 1, 64, { 3 } },
+                   [WEIR_ARRAY_SIZES] = { 2, 32, { 3, 3 } },
+                   [WEIR_ARRAY_MASK] = { 2, 8, { 3, 4 } },
+                   [WEIR_ARRAY_VALID] = { 1, 8, { 3 } } };
     static const weir_collate_layout layouts[] = { WEIR_COLLATE_NHWC, WEIR_COLLATE_NCHW, WEIR_COLLATE_TIME_SECOND };
     for (size_t l = 0; l < 3; l++) {
         clip_source source = {
             .count = 3, .frames = { 2, 4, 1 }, .width = { 5 }, .height = { 2 }, .channels = 1, .with_entry = true
         };
         weir_collated *batch = only_batch(&source, &(weir_collate_config){ .num_items = 3, .layout = layouts[l] });
-        for (int part = 0; part <= WEIR_PART_VALID; part++) {
+        for (int kind = 0; kind <= WEIR_ARRAY_VALID; kind++) {
             int64_t shape[5];
-            memcpy(shape, wanted[part].shape, sizeof shape);
-            if (part == WEIR_PART_DATA && l > 0) { /* one channel: before, or before and after the frames */
+            memcpy(shape, wanted[kind].shape, sizeof shape);
+            if (kind == WEIR_ARRAY_DATA && l > 0) { /* one channel: before, or before and after the frames */
                 const int64_t planar[][5] = { { 3, 4, 1, 2, 5 }, { 3, 1, 4, 2, 5 } };
                 memcpy(shape, planar[l - 1], sizeof shape);
             }
-            dl_versioned *tensor = tensor_of(batch, (weir_part)part);
-            assert_int_equal(tensor->tensor.num_dims, wanted[part].num_dims);
-            assert_int_equal(tensor->tensor.dtype.bits, wanted[part].bits);
+            dl_versioned *tensor = tensor_of(batch, (weir_array_kind)kind);
+            assert_int_equal(tensor->tensor.num_dims, wanted[kind].num_dims);
+            assert_int_equal(tensor->tensor.dtype.bits, wanted[kind].bits);
             assert_int_equal(tensor->tensor.dtype.lanes, 1);
-            assert_memory_equal(tensor->tensor.shape, shape, (size_t)wanted[part].num_dims * sizeof *shape);
+            assert_memory_equal(tensor->tensor.shape, shape, (size_t)wanted[kind].num_dims * sizeof *shape);
             tensor->deleter(tensor);
         }
         weir_collated_free(batch);
@@ -956,7 +956,7 @@ TEST_CASE(clips_have_an_axis_of_their_own)
             assert_memory_equal(batch->shape + 2, flat->shape + 1, 4 * sizeof *flat->shape);
             assert_int_equal(batch->data_bytes, flat->data_bytes);
             assert_memory_equal(batch->data, flat->data, flat->data_bytes);
-            dl_versioned *tensor = tensor_of(batch, WEIR_PART_MASK);
+            dl_versioned *tensor = tensor_of(batch, WEIR_ARRAY_MASK);
             const int64_t mask_shape[] = { 3, 2, 4 };
             assert_int_equal(tensor->tensor.num_dims, 3);
             assert_memory_equal(tensor->tensor.shape, mask_shape, sizeof mask_shape);

@@ -410,10 +410,10 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
         clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
     const char *paths[] = { longer, clip, longer, longer };
     const char *labels[] = { "run", "walk", "jump", NULL };
-    weir_clip_part parts[] = {
+    weir_clip_window windows[] = {
         { .start_ns = 2 * WEIR_SECOND }, { 0 }, { 0 }, { .start_ns = 500000000, .end_ns = 1500000000 }
     };
-    weir_dataset_build_options options = { .paths = paths, .labels = labels, .num_paths = 4, .parts = parts };
+    weir_dataset_build_options options = { .paths = paths, .labels = labels, .num_paths = 4, .windows = windows };
     weir_dataset_progress progress = build_with(index, &options);
     assert_int_equal(progress.num_indexed, 2); /* files */
     assert_int_equal(progress.num_total, 2);
@@ -434,8 +434,8 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
         weir_entry *entry = entry_of(dataset, i);
         assert_string_equal(entry->path, wanted[i].path);
         assert_int_equal(entry->class_id, wanted[i].class_id);
-        assert_int_equal(entry->part.start_ns, wanted[i].start_ns);
-        assert_int_equal(entry->part.end_ns, wanted[i].end_ns);
+        assert_int_equal(entry->window.start_ns, wanted[i].start_ns);
+        assert_int_equal(entry->window.end_ns, wanted[i].end_ns);
         assert_int_equal(entry->occurrence, wanted[i].occurrence);
         assert_non_null(entry->packets);
         weir_entry_free(entry);
@@ -444,7 +444,7 @@ TEST_CASE(each_row_of_a_list_is_a_clip)
 
     paths[2] = clip; /* the list is edited: one row less of a file, one more of the other; and a start */
     assert_int_equal(build_with(index, &options).num_removed, 1);
-    parts[1].start_ns = 100000000;
+    windows[1].start_ns = 100000000;
     assert_int_equal(build_with(index, &options).num_indexed, 1);
     dataset = open_with(index, NULL);
     assert_int_equal(weir_dataset_count(dataset), 4);
@@ -494,10 +494,10 @@ TEST_CASE(all_that_a_clip_is_is_part_of_the_fingerprint)
          i++) { /* of an index that is changed; the row is the first or the second one */
         const char *paths[] = { rows[i / 2].path, clip };
         const char *labels[] = { rows[i / 2].label, "z" };
-        const weir_clip_part parts[] = { { rows[i / 2].start_ns, rows[i / 2].end_ns, rows[i / 2].start_frame, 0 },
-                                         { 0 } };
+        const weir_clip_window windows[] = { { rows[i / 2].start_ns, rows[i / 2].end_ns, rows[i / 2].start_frame, 0 },
+                                             { 0 } };
         weir_dataset_build_options options = {
-            .paths = paths, .labels = labels, .num_paths = 1 + i % 2, .parts = parts
+            .paths = paths, .labels = labels, .num_paths = 1 + i % 2, .windows = windows
         };
         build_with(index, &options);
         fingerprints[num] = fingerprint_of_index(index, NULL);
@@ -549,8 +549,10 @@ TEST_CASE(each_column_that_a_build_compares_counts)
     const char *index = clips_path("compared.weir"), *label = "one";
     const char *clip =
         clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
-    const weir_clip_part part = { .start_ns = 250 * WEIR_MILLISECOND, .end_ns = 500 * WEIR_MILLISECOND };
-    const weir_dataset_build_options options = { .paths = &clip, .labels = &label, .num_paths = 1, .parts = &part };
+    const weir_clip_window window = { .start_ns = 250 * WEIR_MILLISECOND, .end_ns = 500 * WEIR_MILLISECOND };
+    const weir_dataset_build_options options = {
+        .paths = &clip, .labels = &label, .num_paths = 1, .windows = &window
+    };
     build_with(index, &options);
     uint64_t fingerprint = fingerprint_of_index(index, NULL);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
@@ -1155,7 +1157,7 @@ TEST_CASE(batches_have_the_columns_of_the_list)
     const char *index = clips_path("columns.weir");
     const char *clip = clips_make("own.mp4", "-f lavfi -i testsrc2=s=64x48:r=10:d=1 -c:v mpeg4 -pix_fmt yuv420p");
     const char *paths[] = { clip, clip, clip };
-    const weir_clip_part parts[] = { { 0 }, { .start_ns = 200000000 }, { .start_frame = 4 } };
+    const weir_clip_window windows[] = { { 0 }, { .start_ns = 200000000 }, { .start_frame = 4 } };
     const int64_t counts[] = { 7, 0, INT64_MAX };
     const double scores[] = { 0.5, -1e300, 0 };
     const char *const texts[] = { "a \"b\"", "", NULL };
@@ -1166,7 +1168,7 @@ TEST_CASE(batches_have_the_columns_of_the_list)
         { .name = "note", .kind = WEIR_COLUMN_TEXT, .is_there = some, .texts = texts },
     };
     weir_dataset_build_options options = {
-        .paths = paths, .num_paths = 3, .parts = parts, .columns = columns, .num_columns = 3
+        .paths = paths, .num_paths = 3, .windows = windows, .columns = columns, .num_columns = 3
     };
     weir_dataset_progress progress;
     weir_error error = { 0 };
@@ -1281,15 +1283,15 @@ static void count_frames_of(const char *index, weir_sampling sampling, uint64_t 
 
 TEST_CASE(start_and_end_of_a_clip_are_not_ignored)
 {
-    const char *index = clips_path("parts.weir");
+    const char *index = clips_path("windows.weir");
     const char *longer =
         clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
     const char *paths[] = { longer, longer, longer, longer };
-    weir_clip_part parts[] = { { 0 },
-                               { .start_ns = 2 * WEIR_SECOND },
-                               { .start_ns = 500000000, .end_ns = 1500000000 },
-                               { .end_ns = 300000000 } };
-    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 4, .parts = parts });
+    weir_clip_window windows[] = { { 0 },
+                                   { .start_ns = 2 * WEIR_SECOND },
+                                   { .start_ns = 500000000, .end_ns = 1500000000 },
+                                   { .end_ns = 300000000 } };
+    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 4, .windows = windows });
     const struct {
         weir_sampling sampling;
         uint64_t counts[4];
@@ -1313,7 +1315,7 @@ TEST_CASE(start_and_end_of_a_clip_are_not_ignored)
     assert_non_null(strstr(failure.message, "explicit indices or times"));
 }
 
-/* Sizes for buckets: of parts in seconds and in frames, of conditions, of the user's columns. */
+/* Sizes for buckets: of windows in seconds and in frames, of conditions, of the user's columns. */
 TEST_CASE(sizes_are_read_for_buckets)
 {
     const char *index = clips_path("sizes.weir");
@@ -1321,12 +1323,12 @@ TEST_CASE(sizes_are_read_for_buckets)
         clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
     const char *paths[] = { longer, longer, longer, longer };
     const double scores[] = { 4, 3, 2, 1 };
-    weir_clip_part parts[] = {
+    weir_clip_window windows[] = {
         { .start_frame = 20 }, { .start_ns = 500000000, .end_ns = 1500000000 }, { .end_frame = 3 }, { 0 }
     };
     const weir_column score = { .name = "score", .kind = WEIR_COLUMN_REAL, .reals = scores };
     build_with(index, &(weir_dataset_build_options){
-                          .paths = paths, .num_paths = 4, .parts = parts, .columns = &score, .num_columns = 1 });
+                          .paths = paths, .num_paths = 4, .windows = windows, .columns = &score, .num_columns = 1 });
     weir_error error = { 0 };
     double *sizes;
     for (int chosen = 0; chosen < 2; chosen++) {
@@ -1358,8 +1360,8 @@ TEST_CASE(clips_of_one_file_have_one_number_and_others_another)
     const char *two =
         clips_make("two.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 3 -pix_fmt yuv420p");
     const char *paths[] = { one, two, one, two, one };
-    weir_clip_part parts[] = { { .end_frame = 3 }, { .end_frame = 3 }, { .start_frame = 2 }, { 0 }, { 0 } };
-    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 5, .parts = parts });
+    weir_clip_window windows[] = { { .end_frame = 3 }, { .end_frame = 3 }, { .start_frame = 2 }, { 0 }, { 0 } };
+    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 5, .windows = windows });
     for (int chosen = 0; chosen < 2; chosen++) { /* chosen: without the first clip of each file */
         weir_dataset *dataset =
             open_with(index, &(weir_dataset_options){ .where = chosen ? "occurrence > 0" : NULL });
@@ -1376,17 +1378,17 @@ TEST_CASE(clips_of_one_file_have_one_number_and_others_another)
     }
 }
 
-/* The same in frames: numbers of the sampling's window count from the first frame of the part. */
-TEST_CASE(parts_in_frames_are_decoded)
+/* The same in frames: numbers of the sampling's window count from the first frame of the clip. */
+TEST_CASE(windows_in_frames_are_decoded)
 {
     const char *index = clips_path("frames.weir");
     const char *longer =
         clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
     const char *paths[] = { longer, longer, longer, longer };
-    weir_clip_part parts[] = {
+    weir_clip_window windows[] = {
         { .start_frame = 20 }, { .start_frame = 5, .end_frame = 15 }, { .end_frame = 3 }, { 0 }
     };
-    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 4, .parts = parts });
+    build_with(index, &(weir_dataset_build_options){ .paths = paths, .num_paths = 4, .windows = windows });
     const struct {
         weir_sampling sampling;
         uint64_t counts[4];

@@ -46,11 +46,11 @@ static weir_item frames_item(weir_memory memory)
 
 static const weir_memory host = { WEIR_MEMORY_HOST, 0 };
 
-static dl_versioned *view(weir_item *item, weir_part part)
+static dl_versioned *view(weir_item *item, weir_array_kind kind)
 {
     weir_error error = { 0 };
     struct DLManagedTensorVersioned *made;
-    if (weir_to_dlpack(item, part, NULL, &made, &error) != WEIR_OK)
+    if (weir_to_dlpack(item, kind, NULL, &made, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return (dl_versioned *)(void *)made;
 }
@@ -58,7 +58,7 @@ static dl_versioned *view(weir_item *item, weir_part part)
 static dl_managed *view_unversioned(weir_item *item)
 {
     struct DLManagedTensor *made;
-    assert_int_equal(weir_to_dlpack_unversioned(item, WEIR_PART_DATA, NULL, &made, NULL), WEIR_OK);
+    assert_int_equal(weir_to_dlpack_unversioned(item, WEIR_ARRAY_DATA, NULL, &made, NULL), WEIR_OK);
     return (dl_managed *)(void *)made;
 }
 
@@ -165,7 +165,7 @@ static void assert_is_the_frames(const dl_tensor *tensor, const weir_frames *fra
 TEST_CASE(a_tensor_is_the_frames_themselves)
 {
     weir_item item = frames_item(host);
-    dl_versioned *tensor = view(&item, WEIR_PART_DATA);
+    dl_versioned *tensor = view(&item, WEIR_ARRAY_DATA);
     assert_int_equal(tensor->major, 1);
     assert_int_equal(tensor->minor, 0);
     assert_int_equal(tensor->flags, 0); /* writable */
@@ -181,7 +181,7 @@ TEST_CASE(the_times_of_frames_are_a_tensor)
 {
     weir_item item = frames_item((weir_memory){ WEIR_MEMORY_CUDA, 1 });
     const weir_frames *frames = item.data;
-    dl_versioned *tensor = view(&item, WEIR_PART_PTS);
+    dl_versioned *tensor = view(&item, WEIR_ARRAY_PTS);
     assert_ptr_equal(tensor->tensor.data, frames->pts);
     assert_int_equal(tensor->tensor.num_dims, 1);
     assert_int_equal(tensor->tensor.shape[0], NUM_FRAMES);
@@ -206,7 +206,7 @@ TEST_CASE(a_tensor_names_the_device_of_its_memory)
                    { { WEIR_MEMORY_ONEAPI, 1 }, 14 } };
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         weir_item item = frames_item(places[i].memory);
-        dl_versioned *tensor = view(&item, WEIR_PART_DATA);
+        dl_versioned *tensor = view(&item, WEIR_ARRAY_DATA);
         dl_managed *old = view_unversioned(&item);
         assert_int_equal(tensor->tensor.device.type, places[i].type);
         assert_int_equal(tensor->tensor.device.id, places[i].memory.device);
@@ -228,8 +228,8 @@ TEST_CASE(pinned_memory_is_that_of_the_cpu_for_whom_wants_it_so)
         struct DLManagedTensorVersioned *made;
         struct DLManagedTensor *made_old;
         weir_item item = frames_item((weir_memory){ kinds[i], 0 });
-        assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, &cpu, &made, NULL), WEIR_OK);
-        assert_int_equal(weir_to_dlpack_unversioned(&item, WEIR_PART_DATA, &cpu, &made_old, NULL), WEIR_OK);
+        assert_int_equal(weir_to_dlpack(&item, WEIR_ARRAY_DATA, &cpu, &made, NULL), WEIR_OK);
+        assert_int_equal(weir_to_dlpack_unversioned(&item, WEIR_ARRAY_DATA, &cpu, &made_old, NULL), WEIR_OK);
         dl_versioned *tensor = (dl_versioned *)(void *)made;
         dl_managed *old = (dl_managed *)(void *)made_old;
         assert_is_the_frames(&tensor->tensor, item.data);
@@ -244,21 +244,21 @@ TEST_CASE(a_tensor_is_no_copy_on_another_device)
 {
     static const struct {
         weir_memory memory, wanted;
-        weir_part part;
+        weir_array_kind kind;
         bool is_refused;
-    } cases[] = { { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 1 }, WEIR_PART_DATA, false },
-                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 0 }, WEIR_PART_DATA, true },
-                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_HOST, 0 }, WEIR_PART_DATA, true },
-                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_HOST, 0 }, WEIR_PART_PTS, false },
-                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 1 }, WEIR_PART_PTS, true },
-                  { { WEIR_MEMORY_HOST, 0 }, { WEIR_MEMORY_CUDA_HOST, 0 }, WEIR_PART_DATA, true },
-                  { { WEIR_MEMORY_HOST, 0 }, { WEIR_MEMORY_HOST, 1 }, WEIR_PART_DATA, true },
-                  { { WEIR_MEMORY_CUDA_HOST, 0 }, { WEIR_MEMORY_CUDA_HOST, 0 }, WEIR_PART_DATA, false } };
+    } cases[] = { { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 1 }, WEIR_ARRAY_DATA, false },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 0 }, WEIR_ARRAY_DATA, true },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_HOST, 0 }, WEIR_ARRAY_DATA, true },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_HOST, 0 }, WEIR_ARRAY_PTS, false },
+                  { { WEIR_MEMORY_CUDA, 1 }, { WEIR_MEMORY_CUDA, 1 }, WEIR_ARRAY_PTS, true },
+                  { { WEIR_MEMORY_HOST, 0 }, { WEIR_MEMORY_CUDA_HOST, 0 }, WEIR_ARRAY_DATA, true },
+                  { { WEIR_MEMORY_HOST, 0 }, { WEIR_MEMORY_HOST, 1 }, WEIR_ARRAY_DATA, true },
+                  { { WEIR_MEMORY_CUDA_HOST, 0 }, { WEIR_MEMORY_CUDA_HOST, 0 }, WEIR_ARRAY_DATA, false } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct DLManagedTensorVersioned *made;
         weir_error error = { 0 };
         weir_item item = frames_item(cases[i].memory);
-        int status = weir_to_dlpack(&item, cases[i].part, &cases[i].wanted, &made, &error);
+        int status = weir_to_dlpack(&item, cases[i].kind, &cases[i].wanted, &made, &error);
         assert_int_equal(status, cases[i].is_refused ? WEIR_EUNSUPPORTED : WEIR_OK);
         if (cases[i].is_refused) {
             assert_null(made);
@@ -279,8 +279,8 @@ TEST_CASE(sound_is_a_tensor_of_floats)
     assert_non_null(audio);
     *audio = (weir_audio){ .num_samples = 7, .channels = 2, .planar = true, .data = calloc(14, sizeof(float)) };
     weir_item item = { .data = audio, .type = WEIR_TYPE_AUDIO, .release = weir_audio_release };
-    dl_versioned *first = view(&item, WEIR_PART_DATA);
-    dl_versioned *second = view(&item, WEIR_PART_DATA);
+    dl_versioned *first = view(&item, WEIR_ARRAY_DATA);
+    dl_versioned *second = view(&item, WEIR_ARRAY_DATA);
     weir_item_release(&item);
     assert_int_equal(first->tensor.dtype.code, DL_FLOAT);
     assert_int_equal(first->tensor.dtype.bits, 32);
@@ -300,7 +300,7 @@ TEST_CASE(views_of_the_same_frames_share_them_and_the_last_frees)
         weir_item item = frames_item(host);
         dl_versioned *views[3];
         for (int i = 0; i < 3; i++)
-            views[i] = view(&item, i == 1 ? WEIR_PART_PTS : WEIR_PART_DATA);
+            views[i] = view(&item, i == 1 ? WEIR_ARRAY_PTS : WEIR_ARRAY_DATA);
         dl_managed *old = view_unversioned(&item);
         if (order == 0)
             weir_item_release(&item);
@@ -321,7 +321,7 @@ TEST_CASE(frames_outlive_their_tensors)
     weir_item item = frames_item(host);
     weir_frames *frames = item.data;
     for (int i = 0; i < 3; i++) {
-        dl_versioned *tensor = view(&item, WEIR_PART_DATA);
+        dl_versioned *tensor = view(&item, WEIR_ARRAY_DATA);
         tensor->deleter(tensor);
     }
     assert_int_equal(frames->data[1], 7);
@@ -341,8 +341,8 @@ TEST_CASE(a_loan_is_read_only_and_ends_once_with_its_last_tensor)
     atomic_int num_ended = 0;
     weir_frames *frames = frames_new(host);
     weir_item item = { .data = frames, .type = WEIR_TYPE_FRAMES, .release = end_loan, .release_self = &num_ended };
-    dl_versioned *first = view(&item, WEIR_PART_DATA);
-    dl_versioned *second = view(&item, WEIR_PART_PTS);
+    dl_versioned *first = view(&item, WEIR_ARRAY_DATA);
+    dl_versioned *second = view(&item, WEIR_ARRAY_PTS);
     dl_managed *old = view_unversioned(&item);
     assert_int_equal(first->flags, DL_READ_ONLY);
     assert_int_equal(second->flags, DL_READ_ONLY);
@@ -360,7 +360,7 @@ TEST_CASE(a_loan_ends_with_the_item_if_that_is_released_last)
     atomic_int num_ended = 0;
     weir_frames *frames = frames_new(host);
     weir_item item = { .data = frames, .type = WEIR_TYPE_FRAMES, .release = end_loan, .release_self = &num_ended };
-    dl_versioned *tensor = view(&item, WEIR_PART_DATA);
+    dl_versioned *tensor = view(&item, WEIR_ARRAY_DATA);
     tensor->deleter(tensor);
     assert_int_equal(atomic_load(&num_ended), 0);
     weir_item_release(&item);
@@ -375,20 +375,20 @@ TEST_CASE(an_item_without_that_part_is_refused_and_unchanged)
     struct DLManagedTensorVersioned *made = (void *)&made;
     weir_error error = { 0 };
     weir_item item = frames_item(host);
-    for (int part = WEIR_PART_LABELS; part <= WEIR_PART_VALID; part++)
-        assert_int_equal(weir_to_dlpack(&item, (weir_part)part, NULL, &made, NULL), WEIR_EINVAL);
-    assert_int_equal(weir_to_dlpack(&item, (weir_part)INT_MAX, NULL, &made, &error), WEIR_EINVAL);
+    for (int kind = WEIR_ARRAY_LABELS; kind <= WEIR_ARRAY_VALID; kind++)
+        assert_int_equal(weir_to_dlpack(&item, (weir_array_kind)kind, NULL, &made, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_to_dlpack(&item, (weir_array_kind)INT_MAX, NULL, &made, &error), WEIR_EINVAL);
     assert_null(made);
     assert_non_null(strstr(error.message, "weir.frames"));
     weir_item_release(&item);
 
     char text[] = "text";
     item = (weir_item){ .data = text, .type = WEIR_TYPE_TEXT };
-    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_DATA, NULL, &made, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_ARRAY_DATA, NULL, &made, NULL), WEIR_EINVAL);
     int64_t pts[NUM_FRAMES];
     weir_frames not_sound = { .pts = pts, .num_frames = NUM_FRAMES }; /* what a mistake would find there */
     item = (weir_item){ .data = &not_sound, .type = WEIR_TYPE_AUDIO };
-    assert_int_equal(weir_to_dlpack(&item, WEIR_PART_PTS, NULL, &made, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_to_dlpack(&item, WEIR_ARRAY_PTS, NULL, &made, NULL), WEIR_EINVAL);
 }
 
 TEST_MAIN(NULL, NULL, NULL, NULL)

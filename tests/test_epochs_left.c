@@ -56,8 +56,8 @@ static void draw_job(left_job *job)
         job->sizes[i] = (double)below(20);
         job->groups[i] = below(9);
     }
-    if (job->sampler.order >= WEIR_SAMPLER_WINDOWS)
-        job->sampler.window_items = 1 + below(20);
+    if (job->sampler.order >= WEIR_SAMPLER_BLOCKS)
+        job->sampler.block_items = 1 + below(20);
     if (job->sampler.order == WEIR_SAMPLER_BUCKETS) {
         job->sampler.sizes = job->sizes;
         job->sampler.num_buckets = 1 + (uint32_t)below(4);

@@ -239,7 +239,7 @@ TEST_CASE(each_order_and_concurrency_keeps_equal_steps)
         job.sampler.num_items = NUM_ITEMS - 1;
         switch (which / 2 % 6) {
         case 0: job.sampler.order = WEIR_SAMPLER_LISTED; break;
-        case 1: job.sampler.order = WEIR_SAMPLER_WINDOWS, job.sampler.window_items = 5; break;
+        case 1: job.sampler.order = WEIR_SAMPLER_BLOCKS, job.sampler.block_items = 5; break;
         case 2: job.sampler.replacement = true; break;
         case 3: job.sampler.weights = weights; break;
         case 4: job.sampler.weights = weights, job.sampler.replacement = true; break;

@@ -278,10 +278,10 @@ TEST_CASE(chance_is_the_pipelines)
     five.start_ns = WEIR_SECOND;
     five.end_ns = 2 * WEIR_SECOND;
     assert_as_stage("--random 5 --seed 3 --window 1:2", five, 3);
-    five = (weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = 5, .stretch_frames = 5 };
-    assert_as_stage("--random 5 --seed 4 --stretch 5f", five, 4);
-    five = (weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = 5, .stretch_ns = WEIR_SECOND };
-    assert_as_stage("--random 5 --seed 5 --stretch 1s", five, 5);
+    five = (weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = 5, .length_frames = 5 };
+    assert_as_stage("--random 5 --seed 4 --length 5f", five, 4);
+    five = (weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = 5, .length_ns = WEIR_SECOND };
+    assert_as_stage("--random 5 --seed 5 --length 1s", five, 5);
 }
 
 TEST_CASE(clips_are_the_pipelines)
@@ -651,8 +651,8 @@ TEST_CASE(values_that_make_no_sense_are_refused)
         { "--window 2:1", "--window" },
         { "--window 1:1", "--window" },
         { "--window 0:00:01:0:00:02", "--window" },
-        { "--random 2 --stretch 5", "as 32f" },
-        { "--random 2 --stretch 0f", "--stretch" },
+        { "--random 2 --length 5", "as 32f" },
+        { "--random 2 --length 0f", "--length" },
         { "--random 2 --seed -1", "--seed" },
         { "--min-share 0", "--min-share" },
         { "--min-share 1.5", "--min-share: a share is at most 1" },
@@ -682,7 +682,7 @@ TEST_CASE(options_that_contradict_each_other_are_refused)
         { "--clip 3 --clips 2", "several clips need" },
         { "--clip 3 --start middle", "--start" },
         { "--clip 3 --count 3", "--clip: not with --count" },
-        { "--count 3 --stretch 2s", "--stretch: only with --random" },
+        { "--count 3 --length 2s", "--length: only with --random" },
         { "--strict --min-share 0.5", "--min-share: not with --strict" },
         { "--filter hflip --frames 3,1", "must increase" },
     };

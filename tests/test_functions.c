@@ -203,8 +203,8 @@ TEST_CASE(shares_of_functions_are_those_of_their_cpu_time)
 /* ---- filters ----------------------------------------------------------------------------------------------------- */
 
 /* More than a period of CPU time, so that each has samples after some. */
-static volatile int64_t stretch_ns = 15 * WEIR_MILLISECOND; /* a constant would make another function of the same */
-enum { NUM_STRETCHES = 10 };
+static volatile int64_t work_ns = 15 * WEIR_MILLISECOND; /* a constant would make another function of the same */
+enum { NUM_TURNS = 10 };
 
 /* Phases that are shorter than a lap. */
 TEST_CASE(samples_have_the_mode_and_the_phase_in_which_they_were_taken)
@@ -213,13 +213,13 @@ TEST_CASE(samples_have_the_mode_and_the_phase_in_which_they_were_taken)
     test_ledger ledger = LEDGER;
     recorded r = start_recording(path, builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 }), 0, 0);
     drain_all(r.pipeline);
-    for (int i = 0; i < NUM_STRETCHES; i++) {
+    for (int i = 0; i < NUM_TURNS; i++) {
         weir_pipeline_mark_mode(r.pipeline, "train");
         weir_pipeline_mark_phase(r.pipeline, "forward");
-        work_in_training(stretch_ns);
+        work_in_training(work_ns);
         weir_pipeline_mark_mode(r.pipeline, "eval");
         weir_pipeline_mark_phase(r.pipeline, "score");
-        work_in_evaluation(stretch_ns);
+        work_in_evaluation(work_ns);
     }
     end_recording(&r);
     ledger_close(&ledger);
@@ -243,17 +243,17 @@ TEST_CASE(samples_have_the_step_in_which_they_were_taken)
     test_ledger ledger = LEDGER;
     recorded r = start_recording(path, builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 }), 0, 1);
     drain_all(r.pipeline);
-    for (int step = 0; step < 2 * NUM_STRETCHES; step++) {
+    for (int step = 0; step < 2 * NUM_TURNS; step++) {
         weir_pipeline_mark_step(r.pipeline, step);
         if (step % 2)
-            work_in_odd_steps(stretch_ns);
+            work_in_odd_steps(work_ns);
         else
-            work_in_even_steps(stretch_ns);
+            work_in_even_steps(work_ns);
     }
     end_recording(&r);
     ledger_close(&ledger);
     int64_t even = 0, odd = 0;
-    for (int step = 0; step < 2 * NUM_STRETCHES; step++) {
+    for (int step = 0; step < 2 * NUM_TURNS; step++) {
         char here[64];
         snprintf(here, sizeof here, "--steps %d --name 'test_*'", step);
         char sql[200];
@@ -281,8 +281,8 @@ static void record_rank(const char *path, int32_t rank)
     recorded r = start_recording(path, builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 }), rank, 0);
     drain_all(r.pipeline);
     weir_pipeline_mark_phase(r.pipeline, "save"); /* else the run ends with its items */
-    for (int i = 0; i < NUM_STRETCHES; i++)
-        (rank ? work_in_odd_steps : work_in_even_steps)(stretch_ns);
+    for (int i = 0; i < NUM_TURNS; i++)
+        (rank ? work_in_odd_steps : work_in_even_steps)(work_ns);
     end_recording(&r);
     ledger_close(&ledger);
 }

@@ -67,17 +67,17 @@ TEST_CASE(a_null_among_the_paths_is_refused)
     assert_null(pipeline);
 }
 
-TEST_CASE(a_list_with_parts_gives_entries)
+TEST_CASE(a_list_with_windows_gives_entries)
 {
     const char *paths[] = { "a", "b", "a" };
-    weir_clip_part parts[] = { { .end_ns = 3 }, { .start_ns = 5 }, { .start_frame = 7, .end_frame = 9 } };
+    weir_clip_window windows[] = { { .end_ns = 3 }, { .start_ns = 5 }, { .start_frame = 7, .end_frame = 9 } };
     for (int given = 1; given < 3; given++) {
         weir_pipeline *pipeline;
         weir_item item;
-        weir_list_config config = { .paths = paths, .num_paths = 3, .parts = parts };
-        parts[0].end_ns = given;
+        weir_list_config config = { .paths = paths, .num_paths = 3, .windows = windows };
+        windows[0].end_ns = given;
         assert_int_equal(build(&config, &pipeline), WEIR_OK);
-        parts[0].end_ns = 3; /* they were copied */
+        windows[0].end_ns = 3; /* they were copied */
         for (uint64_t i = 0; i < 3; i++) {
             assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
             assert_string_equal(item.type, WEIR_TYPE_ENTRY);
@@ -86,9 +86,9 @@ TEST_CASE(a_list_with_parts_gives_entries)
             assert_string_equal(item.label, paths[i]);
             assert_int_equal(entry->number, i);
             assert_int_equal(entry->occurrence, i == 2);
-            weir_clip_part wanted = parts[i];
+            weir_clip_window wanted = windows[i];
             wanted.end_ns = i == 0 ? given : wanted.end_ns;
-            assert_memory_equal(&entry->part, &wanted, sizeof wanted);
+            assert_memory_equal(&entry->window, &wanted, sizeof wanted);
             weir_item_release(&item);
         }
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
@@ -96,14 +96,14 @@ TEST_CASE(a_list_with_parts_gives_entries)
     }
 }
 
-TEST_CASE(parts_that_are_none_are_refused)
+TEST_CASE(windows_that_are_none_are_refused)
 {
     const char *paths[] = { "a" };
-    static const weir_clip_part wrong[] = { { -1, 0, 0, 0 }, { 0, -1, 0, 0 }, { 3, 3, 0, 0 }, { 4, 3, 0, 0 },
-                                            { 0, 0, 3, 3 },  { 0, 0, 4, 3 },  { 1, 0, 1, 0 }, { 0, 1, 0, 1 } };
+    static const weir_clip_window wrong[] = { { -1, 0, 0, 0 }, { 0, -1, 0, 0 }, { 3, 3, 0, 0 }, { 4, 3, 0, 0 },
+                                              { 0, 0, 3, 3 },  { 0, 0, 4, 3 },  { 1, 0, 1, 0 }, { 0, 1, 0, 1 } };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         weir_pipeline *pipeline;
-        weir_list_config config = { .paths = paths, .num_paths = 1, .parts = &wrong[i] };
+        weir_list_config config = { .paths = paths, .num_paths = 1, .windows = &wrong[i] };
         assert_int_equal(build(&config, &pipeline), WEIR_EINVAL);
         assert_null(pipeline);
     }

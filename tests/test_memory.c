@@ -328,7 +328,7 @@ TEST_CASE(the_last_call_comes_once_after_the_last_tensor)
     weir_item item = only_result(some_video(), &weir_video_decode, &(weir_video_config){ .allocator = allocator });
     struct DLManagedTensorVersioned *made[2];
     for (int i = 0; i < 2; i++)
-        assert_int_equal(weir_to_dlpack(&item, i ? WEIR_PART_PTS : WEIR_PART_DATA, NULL, &made[i], NULL), WEIR_OK);
+        assert_int_equal(weir_to_dlpack(&item, i ? WEIR_ARRAY_PTS : WEIR_ARRAY_DATA, NULL, &made[i], NULL), WEIR_OK);
     dl_versioned *data = (dl_versioned *)(void *)made[0];
     dl_versioned *pts = (dl_versioned *)(void *)made[1];
     assert_int_equal(data->tensor.device.type, 3); /* kDLCUDAHost */
@@ -359,7 +359,7 @@ TEST_CASE(tensors_end_on_any_thread_and_the_last_call_is_still_one)
     struct DLManagedTensorVersioned *views[NUM_VIEWS];
     pthread_t threads[NUM_VIEWS];
     for (int i = 0; i < NUM_VIEWS; i++)
-        assert_int_equal(weir_to_dlpack(&item, i % 2 ? WEIR_PART_PTS : WEIR_PART_DATA, NULL, &views[i], NULL),
+        assert_int_equal(weir_to_dlpack(&item, i % 2 ? WEIR_ARRAY_PTS : WEIR_ARRAY_DATA, NULL, &views[i], NULL),
                          WEIR_OK);
     for (int i = 0; i < NUM_VIEWS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, end_view, views[i]), 0);

@@ -239,7 +239,7 @@ TEST_CASE(frames_are_the_same_with_the_table_and_without)
     const int64_t indices[] = { 24, 3, -1, 3, 17 };
     const weir_sampling samplings[] = {
         { .what = WEIR_SAMPLE_UNIFORM, .count = 8 },
-        { .what = WEIR_SAMPLE_RANDOM, .count = 4, .stretch_frames = 4 },
+        { .what = WEIR_SAMPLE_RANDOM, .count = 4, .length_frames = 4 },
         { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 5 },
         { .what = WEIR_SAMPLE_KEYFRAMES },
         { .what = WEIR_SAMPLE_RATE, .rate_num = 5, .start_ns = WEIR_SECOND },
@@ -289,7 +289,7 @@ TEST_CASE(with_the_table_little_is_read)
     weir_probe_result *result = probe(path, (weir_probe_config){ 0 });
     const weir_sampling sampling = { .what = WEIR_SAMPLE_RANDOM,
                                      .count = 8,
-                                     .stretch_frames = 8,
+                                     .length_frames = 8,
                                      .start_ns = 30 * WEIR_SECOND,
                                      .end_ns = 33 * WEIR_SECOND };
     weir_error error = { 0 };

@@ -51,7 +51,7 @@ static double time_of(const weir_record *record)
     return 0;
 }
 
-static weir_selection window; /* of times_of() */
+static weir_selection selection; /* of times_of() */
 
 /* The times (or numbers) of all records, as "1010 1020 ". Each ends with WEIR_EOF, again and again. */
 static const char *times_of(const char *path, weir_record_kind kind, const weir_filter *filter)
@@ -60,7 +60,7 @@ static const char *times_of(const char *path, weir_record_kind kind, const weir_
     const weir_record *record;
     weir_error error = { 0 };
     weir_recording *recording = open_reader(path);
-    assert_int_equal(weir_recording_set_selection(recording, &window, &error), WEIR_OK);
+    assert_int_equal(weir_recording_set_selection(recording, &selection, &error), WEIR_OK);
     weir_query *query = begin_query(recording, kind, filter);
     size_t length = 0;
     int status;
@@ -481,27 +481,27 @@ static weir_selection between(int64_t from_step, int64_t until_step)
     return (weir_selection){ .by_step = true, .from_step = from_step, .until_step = until_step };
 }
 
-static weir_selection part(weir_run_part which)
+static weir_selection section(weir_run_section which)
 {
-    return (weir_selection){ .part = which };
+    return (weir_selection){ .section = which };
 }
 
-#define assert_window(set, kind, filter, wanted) (window = (set), assert_times(kind, filter, wanted))
+#define assert_selected(set, kind, filter, wanted) (selection = (set), assert_times(kind, filter, wanted))
 
 TEST_CASE(a_range_between_two_phases_may_come_every_time)
 {
     const char *path = record_steps_with_phases();
     weir_filter filter = { .from_phase = "forward", .until_phase = "backward" };
-    assert_window(each_time(false), WEIR_RECORD_TASK, &filter, "1020 ");
-    assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1020 1040 1060 ");
-    assert_window(each_time(true), WEIR_RECORD_SPAN, &filter, "1020 1040 1060 ");
-    assert_window(each_time(true), WEIR_RECORD_COUNTER, &filter, "1020 1040 1060 ");
-    assert_window(each_time(true), WEIR_RECORD_FAILURE, &filter, "1015 1035 1055 ");
+    assert_selected(each_time(false), WEIR_RECORD_TASK, &filter, "1020 ");
+    assert_selected(each_time(true), WEIR_RECORD_TASK, &filter, "1020 1040 1060 ");
+    assert_selected(each_time(true), WEIR_RECORD_SPAN, &filter, "1020 1040 1060 ");
+    assert_selected(each_time(true), WEIR_RECORD_COUNTER, &filter, "1020 1040 1060 ");
+    assert_selected(each_time(true), WEIR_RECORD_FAILURE, &filter, "1015 1035 1055 ");
     filter = (weir_filter){ .from_phase = "forward", .until_phase = "forward" };
-    assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1020 1030 1040 1050 1060 1070 1080 ");
+    assert_selected(each_time(true), WEIR_RECORD_TASK, &filter, "1020 1030 1040 1050 1060 1070 1080 ");
     filter = (weir_filter){ .from_phase = "backward", .until_phase = "startup" };
-    assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1030 1040 1050 1060 1070 1080 ");
-    window = (weir_selection){ 0 };
+    assert_selected(each_time(true), WEIR_RECORD_TASK, &filter, "1030 1040 1050 1060 1070 1080 ");
+    selection = (weir_selection){ 0 };
 }
 
 /* no mode, train, train, eval, eval, train, train: the phases load and step in each, warm before them */
@@ -530,19 +530,19 @@ static weir_selection modes(const char *from, const char *until, bool every)
 TEST_CASE(a_range_between_two_modes_goes_from_one_beginning_to_the_other)
 {
     const char *path = record_modes();
-    assert_window(modes("train", "eval", false), WEIR_RECORD_TASK, NULL, "1020 1030 ");
-    assert_window(modes("train", "eval", true), WEIR_RECORD_TASK, NULL, "1020 1030 1060 1070 ");
-    assert_window(modes("train", "eval", true), WEIR_RECORD_FAILURE, NULL, "1015 1025 1055 1065 ");
-    assert_window(modes("eval", NULL, false), WEIR_RECORD_TASK, NULL, "1040 1050 1060 1070 ");
-    assert_window(modes(NULL, "e*", false), WEIR_RECORD_TASK, NULL, "1010 1020 1030 ");
-    assert_window(modes("train", "train", false), WEIR_RECORD_TASK, NULL, "1020 1030 1040 1050 ");
+    assert_selected(modes("train", "eval", false), WEIR_RECORD_TASK, NULL, "1020 1030 ");
+    assert_selected(modes("train", "eval", true), WEIR_RECORD_TASK, NULL, "1020 1030 1060 1070 ");
+    assert_selected(modes("train", "eval", true), WEIR_RECORD_FAILURE, NULL, "1015 1025 1055 1065 ");
+    assert_selected(modes("eval", NULL, false), WEIR_RECORD_TASK, NULL, "1040 1050 1060 1070 ");
+    assert_selected(modes(NULL, "e*", false), WEIR_RECORD_TASK, NULL, "1010 1020 1030 ");
+    assert_selected(modes("train", "train", false), WEIR_RECORD_TASK, NULL, "1020 1030 1040 1050 ");
     /* both: the phase within the mode */
     const weir_filter filter = { .from_phase = "step", .until_phase = "load" };
-    assert_window(modes("eval", "train", false), WEIR_RECORD_TASK, &filter, "1050 ");
-    assert_window(modes("train", "eval", true), WEIR_RECORD_TASK, &filter, "1030 1070 ");
-    window = (weir_selection){ 0 };
+    assert_selected(modes("eval", "train", false), WEIR_RECORD_TASK, &filter, "1050 ");
+    assert_selected(modes("train", "eval", true), WEIR_RECORD_TASK, &filter, "1030 1070 ");
+    selection = (weir_selection){ 0 };
     weir_recording *recording = open_reader(path);
-    weir_selection both = { .part = WEIR_PART_AFTER_STEPS, .until_mode = "eval" };
+    weir_selection both = { .section = WEIR_SECTION_AFTER_STEPS, .until_mode = "eval" };
     assert_int_equal(weir_recording_set_selection(recording, &both, NULL), WEIR_EINVAL);
     weir_recording_close(recording);
 }
@@ -551,34 +551,34 @@ TEST_CASE(positions_are_steps_and_phases_within_them)
 {
     const char *path = record_steps_with_phases();
     weir_filter filter = { 0 };
-    assert_window(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 1050 ");
-    assert_window(between(2, INT64_MAX), WEIR_RECORD_SPAN, &filter, "1040 1050 1060 1070 1080 ");
-    assert_window(between(7, 9), WEIR_RECORD_TASK, &filter, "");
+    assert_selected(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 1050 ");
+    assert_selected(between(2, INT64_MAX), WEIR_RECORD_SPAN, &filter, "1040 1050 1060 1070 1080 ");
+    assert_selected(between(7, 9), WEIR_RECORD_TASK, &filter, "");
     filter = (weir_filter){ .from_phase = "backward", .until_phase = "backward" };
-    assert_window(between(2, 3), WEIR_RECORD_TASK, &filter, "1050 1060 ");
+    assert_selected(between(2, 3), WEIR_RECORD_TASK, &filter, "1050 1060 ");
     filter = (weir_filter){ .from_phase = "forward", .until_phase = "backward" };
-    assert_window(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 ");
+    assert_selected(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 ");
     filter = (weir_filter){ .from_phase = "backward" };
-    assert_window(between(1, 1), WEIR_RECORD_FAILURE, &filter, "1025 ");
+    assert_selected(between(1, 1), WEIR_RECORD_FAILURE, &filter, "1025 ");
     path = record_phases(); /* several steps in a lap */
-    assert_window(between(5, 12), WEIR_RECORD_TASK, NULL, "1030 1040 ");
-    window = (weir_selection){ 0 };
+    assert_selected(between(5, 12), WEIR_RECORD_TASK, NULL, "1030 1040 ");
+    selection = (weir_selection){ 0 };
 }
 
-TEST_CASE(parts_are_before_the_first_step_and_after_the_last)
+TEST_CASE(sections_are_before_the_first_step_and_after_the_last)
 {
     const char *path = record_steps_with_phases();
-    assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 ");
-    assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_SPAN, NULL, "1010 ");
-    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "1080 ");
-    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_FAILURE, NULL, "1075 ");
+    assert_selected(section(WEIR_SECTION_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 ");
+    assert_selected(section(WEIR_SECTION_BEFORE_STEPS), WEIR_RECORD_SPAN, NULL, "1010 ");
+    assert_selected(section(WEIR_SECTION_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "1080 ");
+    assert_selected(section(WEIR_SECTION_AFTER_STEPS), WEIR_RECORD_FAILURE, NULL, "1075 ");
     path = record_four_laps();
-    assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 1020 1030 1040 ");
-    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "");
-    window = (weir_selection){ 0 };
+    assert_selected(section(WEIR_SECTION_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 1020 1030 1040 ");
+    assert_selected(section(WEIR_SECTION_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "");
+    selection = (weir_selection){ 0 };
     weir_recording *recording = open_reader(path);
     weir_error error = { 0 };
-    weir_selection both = { .part = WEIR_PART_AFTER_STEPS, .every = true },
+    weir_selection both = { .section = WEIR_SECTION_AFTER_STEPS, .every = true },
                    reversed = { .by_step = true, .from_step = 1 };
     assert_int_equal(weir_recording_set_selection(recording, &both, &error), WEIR_EINVAL);
     assert_int_equal(weir_recording_set_selection(recording, &reversed, &error), WEIR_EINVAL);
@@ -637,7 +637,7 @@ TEST_CASE(contents_name_files_that_exist)
     weir_recording_close(recording);
 }
 
-TEST_CASE(stretches_of_a_phase_are_one_record_each)
+TEST_CASE(intervals_of_a_phase_are_one_record_each)
 {
     const char *path = record_phases();
     static const struct {

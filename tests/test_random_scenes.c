@@ -352,7 +352,7 @@ TEST_CASE(the_delays_of_a_run_narrow_the_range)
                  .load = 3,
                  .stages = { STAGE("read", 1, .cpu_ms = 4), STAGE("parse", 2, .wait_ms = 14) } };
     scene_truth truth;
-    scene_truth_find(&of, CPUS, &(cpu_delay){ .stretch = 1.2, .delay_ms = 2 }, &truth);
+    scene_truth_find(&of, CPUS, &(cpu_delay){ .slowdown = 1.2, .delay_ms = 2 }, &truth);
     assert_near(truth.bounds.low[0], 1000 / 4.8);
     assert_near(truth.bounds.low[1], 125);
     assert_near(truth.bounds.high[1], 2000.0 / 14);

@@ -436,7 +436,7 @@ static void run_stage(const weir_list_config *list, weir_video_config config, st
     weir_pipeline_free(pipeline);
 }
 
-/* Random parts of files of several containers, one of which is not a video; three slots share two readers. */
+/* Random windows of files of several containers, one of which is not a video; three slots share two readers. */
 TEST_CASE(a_stage_that_keeps_files_open_gives_the_same)
 {
     static const char *const kinds[][2] = {
@@ -448,7 +448,7 @@ TEST_CASE(a_stage_that_keeps_files_open_gives_the_same)
     };
     static stage_run whole, kept;
     const char *paths[NUM_STAGE_CLIPS];
-    weir_clip_part parts[NUM_STAGE_CLIPS];
+    weir_clip_window windows[NUM_STAGE_CLIPS];
     uint64_t chance = (uint64_t)weir_clock_ns();
     print_message("seed %llu\n", (unsigned long long)chance);
     for (size_t i = 0; i < NUM_STAGE_CLIPS; i++) {
@@ -457,9 +457,10 @@ TEST_CASE(a_stage_that_keeps_files_open_gives_the_same)
         if (!paths[i])
             return;
         int64_t start_ns = (int64_t)weir__random_below(&chance, 18) * 100 * WEIR_MILLISECOND;
-        parts[i] = (weir_clip_part){ .start_ns = start_ns, .end_ns = i % 3 ? start_ns + 400 * WEIR_MILLISECOND : 0 };
+        windows[i] =
+            (weir_clip_window){ .start_ns = start_ns, .end_ns = i % 3 ? start_ns + 400 * WEIR_MILLISECOND : 0 };
     }
-    const weir_list_config list = { .paths = paths, .num_paths = NUM_STAGE_CLIPS, .parts = parts };
+    const weir_list_config list = { .paths = paths, .num_paths = NUM_STAGE_CLIPS, .windows = windows };
     for (int way = 0; way < 4; way++) {
         weir_video_config config = { .seed = 3 };
         if (way % 2)
@@ -473,7 +474,7 @@ TEST_CASE(a_stage_that_keeps_files_open_gives_the_same)
         assert_string_equal(kept.message, whole.message);
         for (size_t i = 0; i < NUM_STAGE_CLIPS; i++)
             if (kept.hashes[i] != whole.hashes[i])
-                fail_msg("way %d: %s from %lld is different", way, paths[i], (long long)parts[i].start_ns);
+                fail_msg("way %d: %s from %lld is different", way, paths[i], (long long)windows[i].start_ns);
     }
 }
 

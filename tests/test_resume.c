@@ -384,7 +384,7 @@ static weir_sampler_config config_of(uint32_t which)
     weir_sampler_config config = { .num_items = NUM_ITEMS, .seed = 3 };
     switch (which % NUM_ORDERS) {
     case 1: config.order = WEIR_SAMPLER_SHUFFLED; break;
-    case 2: config.order = WEIR_SAMPLER_WINDOWS, config.window_items = 6; break;
+    case 2: config.order = WEIR_SAMPLER_BLOCKS, config.block_items = 6; break;
     case 3: config.order = WEIR_SAMPLER_SHUFFLED, config.weights = weights; break;
     case 4: config.weights = weights, config.replacement = true; break;
     case 5: config.replacement = true; break;
@@ -392,13 +392,13 @@ static weir_sampler_config config_of(uint32_t which)
     case 7: config.num_samples = 101; break;
     case 8:
         config.order = WEIR_SAMPLER_BUCKETS;
-        config.window_items = 6;
+        config.block_items = 6;
         config.sizes = sizes;
         config.num_buckets = 3;
         break;
     case 9:
         config.order = WEIR_SAMPLER_GROUPS;
-        config.window_items = 16;
+        config.block_items = 16;
         config.groups = groups;
         break;
     default: break;
@@ -535,8 +535,8 @@ TEST_CASE(a_checkpoint_of_something_else_is_refused)
     config.num_items = 53;
     config.order = WEIR_SAMPLER_LISTED;
     refuse(&config, 1, chosen + 1, 1, "it has order=");
-    config.order = WEIR_SAMPLER_WINDOWS;
-    config.window_items = 6;
+    config.order = WEIR_SAMPLER_BLOCKS;
+    config.block_items = 6;
     refuse(&config, 1, chosen + 1, 1, "it has order=");
     config = config_of(1);
     config.world = (weir_world){ .rank = 1, .size = 3 };
@@ -558,8 +558,8 @@ TEST_CASE(a_checkpoint_of_something_else_is_refused)
         free(texts[--num_texts]);
 }
 
-/* One value of the options that are arrays, and the window. */
-TEST_CASE(a_checkpoint_of_another_weight_class_or_window_is_refused)
+/* One value of the options that are arrays, and the length of blocks. */
+TEST_CASE(a_checkpoint_of_another_weight_class_or_block_is_refused)
 {
     static const uint32_t which[] = { 2, 3, 6 };
     static double weights[NUM_ITEMS];
@@ -571,7 +571,7 @@ TEST_CASE(a_checkpoint_of_another_weight_class_or_window_is_refused)
         run_world(which[i], 1, text, &num_texts, 20, &unused);
         weir_sampler_config config = config_of(which[i]);
         config.world = (weir_world){ .size = 1 };
-        config.window_items += i == 0;
+        config.block_items += i == 0;
         if (config.weights)
             config.weights = memcpy(weights, config.weights, sizeof weights);
         if (config.classes)
@@ -579,7 +579,7 @@ TEST_CASE(a_checkpoint_of_another_weight_class_or_window_is_refused)
         weights[NUM_ITEMS - 1] += 0.5;
         classes[0] = classes[0] == 0;
         refuse(&config, 1, (const char *const *)text, 1,
-               i == 0 ? "it has window=6, this sampler has window=7" : "it has arrays=");
+               i == 0 ? "it has block=6, this sampler has block=7" : "it has arrays=");
         free(text[0]);
     }
 }

@@ -181,13 +181,13 @@ TEST_CASE(the_order_is_the_same_on_every_machine)
     } pinned[] = {
         { { .order = WEIR_SAMPLER_SHUFFLED }, 0, UINT64_C(0x1eb13f46c3f47bf7) },
         { { .order = WEIR_SAMPLER_SHUFFLED, .seed = 5, .num_samples = 2500 }, 7, UINT64_C(0xf8f7fe013f6a0be9) },
-        { { .order = WEIR_SAMPLER_WINDOWS, .window_items = 64 }, 1, UINT64_C(0xc2f8173e08d7ad23) },
+        { { .order = WEIR_SAMPLER_BLOCKS, .block_items = 64 }, 1, UINT64_C(0xc2f8173e08d7ad23) },
         { { .replacement = true }, 1, UINT64_C(0xa19f8a1be298672b) },
         { { .weights = weights, .replacement = true }, 1, UINT64_C(0xbabb91b2a78ff4d5) },
         { { .weights = weights }, 1, UINT64_C(0xfb428771626108a6) },
         { { .classes = classes, .num_classes = 3 }, 1, UINT64_C(0xe10acac384eac5c9) },
         { { .classes = classes, .num_classes = 3, .replacement = true }, 1, UINT64_C(0xbbd9b19319496917) },
-        { { .order = WEIR_SAMPLER_WINDOWS, .window_items = 64, .world = { .rank = 1, .size = 3 } },
+        { { .order = WEIR_SAMPLER_BLOCKS, .block_items = 64, .world = { .rank = 1, .size = 3 } },
           1,
           UINT64_C(0x4d82fb8b5208bada) },
     };
@@ -212,8 +212,8 @@ TEST_CASE(each_item_comes_once_on_any_number_of_ranks)
             assert_each_once(config, 2);
             config.order = WEIR_SAMPLER_SHUFFLED;
             assert_each_once(config, 2);
-            config.order = WEIR_SAMPLER_WINDOWS;
-            for (config.window_items = 1; config.window_items < 40; config.window_items += 6)
+            config.order = WEIR_SAMPLER_BLOCKS;
+            for (config.block_items = 1; config.block_items < 40; config.block_items += 6)
                 assert_each_once(config, 2);
         }
 }
@@ -230,7 +230,7 @@ static const double *draw_sizes(uint64_t num_items, uint64_t *state)
     return sizes;
 }
 
-/* Held constant: up to 1000 items. Numbers of buckets, windows, ranks and the sizes are random. */
+/* Held constant: up to 1000 items. Numbers of buckets, blocks, ranks and the sizes are random. */
 TEST_CASE(in_buckets_each_item_comes_once_on_any_number_of_ranks)
 {
     uint64_t chance = (uint64_t)time(NULL);
@@ -240,7 +240,7 @@ TEST_CASE(in_buckets_each_item_comes_once_on_any_number_of_ranks)
         config.num_items = 1 + (chance >> 33) % (i % 4 ? 60 : 1000);
         config.sizes = draw_sizes(config.num_items, &chance);
         config.num_buckets = 1 + (uint32_t)(chance >> 35) % 12;
-        config.window_items = 1 + (chance >> 39) % 20;
+        config.block_items = 1 + (chance >> 39) % 20;
         config.world.size = 1 + (uint32_t)(chance >> 43) % 5;
         assert_each_once(config, (chance >> 50) % 3);
     }
@@ -266,29 +266,29 @@ TEST_CASE(in_groups_each_item_comes_once_on_any_number_of_ranks)
         weir_sampler_config config = { .order = WEIR_SAMPLER_GROUPS, .seed = chance };
         config.num_items = 1 + (chance >> 33) % (i % 4 ? 60 : 1000);
         config.groups = draw_groups(config.num_items, &chance);
-        config.window_items = 1 + (chance >> 39) % (i % 3 ? 50 : 2000);
+        config.block_items = 1 + (chance >> 39) % (i % 3 ? 50 : 2000);
         config.world.size = 1 + (uint32_t)(chance >> 43) % 5;
         assert_each_once(config, (chance >> 50) % 3);
     }
 }
 
-/* Each window has the items of the shuffled order's window, each group once, and its items as they were shuffled. Positions are asked
+/* Each block has the items of the shuffled order's block, each group once, and its items as they were shuffled. Positions are asked
    for in any order. */
-TEST_CASE(within_a_window_the_items_of_a_group_are_neighbours)
+TEST_CASE(within_a_block_the_items_of_a_group_are_neighbours)
 {
-    enum { COUNT = 500, WINDOW = 64 };
+    enum { COUNT = 500, BLOCK = 64 };
     uint64_t chance = 3;
     weir_sampler_config config = { .num_items = COUNT, .seed = 9, .order = WEIR_SAMPLER_SHUFFLED, .world.size = 1 };
     const uint64_t *groups = draw_groups(COUNT, &chance);
     weir_sampler *shuffled = make(config);
     config.order = WEIR_SAMPLER_GROUPS;
-    config.window_items = WINDOW;
+    config.block_items = BLOCK;
     config.groups = groups;
     weir_sampler *grouped = make(config);
-    for (uint64_t first = 0; first < COUNT; first += WINDOW) {
-        uint64_t num = COUNT - first < WINDOW ? COUNT - first : WINDOW, next = 0;
-        bool is_taken[WINDOW] = { false };
-        for (uint64_t i = 0; i < num; i++) { /* what an obvious loop makes of the shuffled window */
+    for (uint64_t first = 0; first < COUNT; first += BLOCK) {
+        uint64_t num = COUNT - first < BLOCK ? COUNT - first : BLOCK, next = 0;
+        bool is_taken[BLOCK] = { false };
+        for (uint64_t i = 0; i < num; i++) { /* what an obvious loop makes of the shuffled block */
             uint64_t group = groups[weir_sampler_at(shuffled, first + i)];
             for (uint64_t j = i; j < num && !is_taken[i]; j++) {
                 uint64_t item = weir_sampler_at(shuffled, first + j);
@@ -305,7 +305,7 @@ TEST_CASE(within_a_window_the_items_of_a_group_are_neighbours)
     weir_sampler_free(grouped);
 }
 
-/* The sum over windows of the largest size times the items: what padded batches would hold. */
+/* The sum over blocks of the largest size times the items: what padded batches would hold. */
 static double padded_sum(const weir_sampler_config *config, const double *sizes)
 {
     weir_sampler *sampler = make(*config);
@@ -332,7 +332,7 @@ TEST_CASE(buckets_need_little_padding_and_epochs_differ)
     config.order = WEIR_SAMPLER_BUCKETS;
     config.sizes = sizes;
     config.num_buckets = 8;
-    config.window_items = 16;
+    config.block_items = 16;
     double bucketed = padded_sum(&config, sizes);
     if (bucketed > 1.35 * sum || shuffled < 1.8 * sum)
         fail_msg("of %g: %g shuffled, %g in buckets", sum, shuffled, bucketed);
@@ -351,15 +351,15 @@ TEST_CASE(epochs_and_seeds_differ_and_repeat)
     assert_int_not_equal(first, digest(config, 0));
 }
 
-TEST_CASE(windows_hold_neighbours)
+TEST_CASE(blocks_hold_neighbours)
 {
-    enum { COUNT = 1000, WINDOW = 60 };
+    enum { COUNT = 1000, BLOCK = 60 };
     weir_sampler *sampler =
-        make((weir_sampler_config){ .num_items = COUNT, .order = WEIR_SAMPLER_WINDOWS, .window_items = WINDOW });
+        make((weir_sampler_config){ .num_items = COUNT, .order = WEIR_SAMPLER_BLOCKS, .block_items = BLOCK });
     unsigned num_changes = 0;
     for (uint64_t i = 1; i < COUNT; i++)
-        num_changes += weir_sampler_at(sampler, i) / WINDOW != weir_sampler_at(sampler, i - 1) / WINDOW;
-    assert_int_equal(num_changes, (COUNT + WINDOW - 1) / WINDOW - 1);
+        num_changes += weir_sampler_at(sampler, i) / BLOCK != weir_sampler_at(sampler, i - 1) / BLOCK;
+    assert_int_equal(num_changes, (COUNT + BLOCK - 1) / BLOCK - 1);
     weir_sampler_free(sampler);
 }
 
@@ -443,10 +443,10 @@ static uint64_t count_of(weir_sampler_config config, uint32_t rank, uint32_t siz
 TEST_CASE(padding_and_dropping_make_counts_equal)
 {
     uint32_t counts[10];
-    for (int order = WEIR_SAMPLER_LISTED; order <= WEIR_SAMPLER_WINDOWS; order++) {
+    for (int order = WEIR_SAMPLER_LISTED; order <= WEIR_SAMPLER_BLOCKS; order++) {
         weir_sampler_config config = { .num_items = 10,
                                        .order = (weir_sampler_order)order,
-                                       .window_items = order == WEIR_SAMPLER_WINDOWS ? 3 : 0 };
+                                       .block_items = order == WEIR_SAMPLER_BLOCKS ? 3 : 0 };
         for (uint32_t rank = 0; rank < 4; rank++) {
             config.share = WEIR_SHARE_EXACT;
             assert_int_equal(count_of(config, rank, 4), rank < 2 ? 3 : 2);
@@ -593,21 +593,21 @@ TEST_CASE(options_that_make_no_sense_are_refused)
         { { .num_items = 0 }, "no items" },
         { { .num_items = 3, .world = { .rank = 3, .size = 3 } }, "rank 3 is not below the world size 3" },
         { { .num_items = 3, .world = { .rank = 1, .size = 0 } }, "rank 1 is not below the world size 0" },
-        { { .num_items = 3, .order = WEIR_SAMPLER_WINDOWS }, "window_items" },
-        { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .window_items = 1, .num_buckets = 1 }, "needs sizes" },
-        { { .num_items = 1, .order = WEIR_SAMPLER_GROUPS, .window_items = 1 }, "needs groups" },
-        { { .num_items = 1, .order = WEIR_SAMPLER_GROUPS, .groups = &(uint64_t){ 1 } }, "window_items" },
+        { { .num_items = 3, .order = WEIR_SAMPLER_BLOCKS }, "block_items" },
+        { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .block_items = 1, .num_buckets = 1 }, "needs sizes" },
+        { { .num_items = 1, .order = WEIR_SAMPLER_GROUPS, .block_items = 1 }, "needs groups" },
+        { { .num_items = 1, .order = WEIR_SAMPLER_GROUPS, .groups = &(uint64_t){ 1 } }, "block_items" },
         { { .num_items = 1, .groups = &(uint64_t){ 1 } }, "needs groups" },
-        { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .window_items = 1, .sizes = &(double){ 1 } },
+        { { .num_items = 1, .order = WEIR_SAMPLER_BUCKETS, .block_items = 1, .sizes = &(double){ 1 } },
           "num_buckets" },
         { { .num_items = 1, .sizes = &(double){ 1 } }, "other orders have none" },
         { { .num_items = 1,
             .order = WEIR_SAMPLER_BUCKETS,
-            .window_items = 1,
+            .block_items = 1,
             .num_buckets = 1,
             .sizes = &(double){ -1 } },
           "the size of item 0 is -1" },
-        { { .num_items = 3, .window_items = 2 }, "window_items" },
+        { { .num_items = 3, .block_items = 2 }, "block_items" },
         { { .num_items = 3, .weights = weights }, "weight of item 1 is -1" },
         { { .num_items = 3, .weights = zeros }, "all weights are 0" },
         { { .num_items = 3, .classes = classes, .num_classes = 2 }, "item 1 is of class 2" },

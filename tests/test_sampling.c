@@ -530,18 +530,18 @@ TEST_CASE(each_epoch_draws_other_frames_of_a_list_and_of_a_folder)
     rmdir(folder);
 }
 
-TEST_CASE(chance_keeps_to_its_stretch)
+TEST_CASE(chance_keeps_to_its_interval)
 {
     int64_t numbers[NUM_ITEMS][COUNT];
     weir_video_config config =
-        config_of((weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = COUNT, .stretch_frames = COUNT });
+        config_of((weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = COUNT, .length_frames = COUNT });
     draw(numbers, &config, 2);
     for (size_t i = 0; i < NUM_ITEMS; i++) {
         for (int64_t k = 0; k < COUNT; k++)
             assert_int_equal(numbers[i][k], numbers[i][0] + k);
     }
     config = config_of((weir_sampling){
-        .what = WEIR_SAMPLE_RANDOM, .count = COUNT, .stretch_ns = WEIR_SECOND / 3, .start_ns = WEIR_SECOND / 2 });
+        .what = WEIR_SAMPLE_RANDOM, .count = COUNT, .length_ns = WEIR_SECOND / 3, .start_ns = WEIR_SECOND / 2 });
     draw(numbers, &config, 2);
     for (size_t i = 0; i < NUM_ITEMS; i++) {
         assert_in_range(numbers[i][0], 15, 59);
@@ -1054,7 +1054,7 @@ TEST_CASE(impossible_samplings_are_refused)
                    "only for times and windows");
     assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it starts");
     assert_refused((weir_sampling){ .start_ns = -1 }, "before 0");
-    assert_refused((weir_sampling){ .stretch_frames = 3 }, "only random frames");
+    assert_refused((weir_sampling){ .length_frames = 3 }, "only random frames");
     assert_refused((weir_sampling){ .num_clips = 3 }, "only for clips");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_CLIPS }, "count is 0");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_CLIPS, .count = 3, .num_clips = 2 }, "several clips need");

@@ -355,11 +355,11 @@ static int view_frames(weir_frames *frames, bool is_lent, weir_error *error)
     weir_item item = { .data = frames,
                        .type = WEIR_TYPE_FRAMES,
                        .release = is_lent ? end_loan : weir_frames_release };
-    int status = weir_to_dlpack(&item, WEIR_PART_DATA, NULL, &made[0], error);
+    int status = weir_to_dlpack(&item, WEIR_ARRAY_DATA, NULL, &made[0], error);
     if (status == WEIR_OK)
-        status = weir_to_dlpack(&item, WEIR_PART_PTS, NULL, &made[1], error);
+        status = weir_to_dlpack(&item, WEIR_ARRAY_PTS, NULL, &made[1], error);
     if (status == WEIR_OK)
-        status = weir_to_dlpack_unversioned(&item, WEIR_PART_DATA, NULL, &old, error);
+        status = weir_to_dlpack_unversioned(&item, WEIR_ARRAY_DATA, NULL, &old, error);
     weir_item_release(&item);
     for (int i = 0; i < 2; i++) {
         dl_versioned *tensor = (dl_versioned *)(void *)made[i];

@@ -305,7 +305,7 @@ TEST_CASE(each_member_has_a_number_of_its_own)
         weir_pipeline *pipeline = NULL;
         weir_item item;
         weir_video_config video = { WEIR_WITH_PICTURE(.width = 32, .height = 32),
-                                    .sampling = { .what = WEIR_SAMPLE_RANDOM, .stretch_frames = 2, .count = 2 } };
+                                    .sampling = { .what = WEIR_SAMPLE_RANDOM, .length_frames = 2, .count = 2 } };
         weir_builder *builder = weir_builder_new();
         weir_source_list(builder, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);
         weir_pipe_tar(builder, &(weir_tar_config){ .glob = "*.mp4" },

@@ -1452,8 +1452,8 @@ TEST_CASE(base_names_of_labels_are_the_names_of_tasks)
     remove_folder(folder);
 }
 
-/* Spans that begin before the part or end after it are cut off; what is open at its begin comes first. */
-TEST_CASE(a_part_of_a_trace_is_cut_out)
+/* Spans that begin before the interval or end after it are cut off; what is open at its begin comes first. */
+TEST_CASE(an_interval_of_a_trace_is_cut_out)
 {
     char *folder = make_folder(), *path = path_in(folder, "in.json"), *out = path_in(folder, "out.json");
     write_file(path,
@@ -1469,8 +1469,8 @@ TEST_CASE(a_part_of_a_trace_is_cut_out)
                "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":6000},"
                "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":9000},"
                "{\"ph\":\"b\",\"pid\":1,\"tid\":3,\"ts\":1000,\"name\":\"endless\",\"cat\":\"c\",\"id\":1}]");
-    const weir_trace_part part = { .since_ns = 2 * WEIR_MILLISECOND, .until_ns = 4 * WEIR_MILLISECOND };
-    assert_int_equal(weir_trace_merge(out, (const char *[]){ path }, 1, &part, false, NULL), WEIR_OK);
+    const weir_trace_interval interval = { .since_ns = 2 * WEIR_MILLISECOND, .until_ns = 4 * WEIR_MILLISECOND };
+    assert_int_equal(weir_trace_merge(out, (const char *[]){ path }, 1, &interval, false, NULL), WEIR_OK);
     char *text = read_file(out);
     const char *events = strchr(strchr(text, '\n') + 1, '\n') + 1;
     assert_string_equal(events,

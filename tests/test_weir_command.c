@@ -401,7 +401,7 @@ TEST_CASE(query_refuses_what_does_not_go_together)
         "--by lap,run",
         "--by phase,job-phase",
         "--by mode,mode-transition",
-        "--part after-steps --until-mode eval",
+        "--section after-steps --until-mode eval",
         "--by stage,queue",
         "--by stage --queues",
         "--list runs --by run",

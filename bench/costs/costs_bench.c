@@ -212,7 +212,7 @@ static double convert_gb_per_s(const void *dtype)
 
 static const weir_dtype float16 = WEIR_DTYPE_FLOAT16, bfloat16 = WEIR_DTYPE_BFLOAT16, float32 = WEIR_DTYPE_FLOAT32;
 static const weir_sampler_config listed = { 0 }, shuffled = { .order = WEIR_SAMPLER_SHUFFLED },
-                                 in_windows = { .order = WEIR_SAMPLER_WINDOWS, .window_items = 1000 },
+                                 in_blocks = { .order = WEIR_SAMPLER_BLOCKS, .block_items = 1000 },
                                  replaced = { .replacement = true };
 #endif
 
@@ -229,7 +229,7 @@ static const cost costs[] = {
 #ifdef WEIR_BENCH_DATASET
     { "drawing one of 10^9 items, as listed", "ns", draw_ns, &listed },
     { "  shuffled", "ns", draw_ns, &shuffled },
-    { "  in windows of 1000", "ns", draw_ns, &in_windows },
+    { "  in blocks of 1000", "ns", draw_ns, &in_blocks },
     { "  with replacement", "ns", draw_ns, &replaced },
     { "converting bytes to float16", "GB/s", convert_gb_per_s, &float16 },
     { "  to bfloat16", "GB/s", convert_gb_per_s, &bfloat16 },

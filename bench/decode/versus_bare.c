@@ -119,7 +119,7 @@ static void tell(bench_report *report, const decode_job *job, const contest *all
     printf("%11" PRIu32 "  %s  %8.2f  %11.2f  %8.1f", job->concurrency, all->entries[entry].name, speed.median,
            thrift.median, peak.median / 1e6);
     bench_report_row(report, "decode");
-    bench_report_text(report, "part", "versus_bare");
+    bench_report_text(report, "group", "versus_bare");
     bench_report_text(report, "what", all->entries[entry].name);
     bench_report_number(report, "concurrency", job->concurrency);
     bench_report_number(report, "threads", entry == BARE ? job->concurrency : pool_threads);

@@ -1,5 +1,5 @@
 /*
- * weir-bench engine: the cost of passing an item on. Five parts: the hops of a chain of stages; the raw record; other
+ * weir-bench engine: the cost of passing an item on. Five groups: the hops of a chain of stages; the raw record; other
  * shapes of pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
  *
  * The plan is a list of cases. A case may name an earlier one as its base. Then the ratio of their times is computed
@@ -39,8 +39,8 @@ typedef struct engine_settings {
 
 /* A configuration. */
 typedef struct engine_case {
-    const char *part; /* "hops", "peers", … */
-    const char *what; /* or the name of the peer */
+    const char *group; /* "hops", "peers", … */
+    const char *what;  /* or the name of the peer */
     engine_run *run;
     uint32_t op_us;
     engine_job job; /* num_items and op_spins are set before the rounds */
@@ -64,9 +64,9 @@ static size_t add_case(engine_plan *plan, const engine_case *wanted)
 }
 
 /* A chain of stages, without a base. */
-static engine_case weir_case(const engine_plan *plan, const char *part, const char *what, const engine_job *job)
+static engine_case weir_case(const engine_plan *plan, const char *group, const char *what, const engine_job *job)
 {
-    engine_case self = { .part = part, .what = what, .run = engine_run_weir, .job = *job, .base = CONTEST_NONE };
+    engine_case self = { .group = group, .what = what, .run = engine_run_weir, .job = *job, .base = CONTEST_NONE };
     self.job.concurrency = job->concurrency ? job->concurrency : 1;
     self.job.no_statistics = !(plan->settings->stats & STATS_ON);
     self.job.checkpoints = plan->settings->checkpoints;
@@ -155,9 +155,9 @@ static void add_peers(engine_plan *plan, uint32_t op_us, const engine_job *job)
     }
 }
 
-/* Adds a part for each operation, number of threads and size of queues. */
-static void add_part(engine_plan *plan, void (*add)(engine_plan *, uint32_t op_us, const engine_job *),
-                     const bench_list *ops_us)
+/* Adds the cases of each operation, number of threads and size of queues. */
+static void add_cases(engine_plan *plan, void (*add)(engine_plan *, uint32_t op_us, const engine_job *),
+                      const bench_list *ops_us)
 {
     const engine_settings *settings = plan->settings;
     for (size_t op = 0; op < ops_us->num_values; op++)
@@ -175,15 +175,15 @@ static void make_plan(engine_plan *plan)
     const engine_settings *settings = plan->settings;
     bool all = !settings->hops && !settings->shapes && !settings->scaling && !settings->peers && !settings->trace;
     if (all || settings->hops)
-        add_part(plan, add_hops, &settings->ops_us);
+        add_cases(plan, add_hops, &settings->ops_us);
     if (all || settings->trace)
-        add_part(plan, add_trace, &settings->ops_us);
+        add_cases(plan, add_trace, &settings->ops_us);
     if (all || settings->peers)
-        add_part(plan, add_peers, &nothing);
+        add_cases(plan, add_peers, &nothing);
     if (all || settings->shapes)
-        add_part(plan, add_shapes, &nothing);
+        add_cases(plan, add_shapes, &nothing);
     if (all || settings->scaling)
-        add_part(plan, add_scaling, &settings->ops_us);
+        add_cases(plan, add_scaling, &settings->ops_us);
 }
 
 /* ---- the rounds --------------------------------------------------------------------------------------------- */
@@ -261,7 +261,7 @@ static void tell_case(bench_report *report, const engine_plan *plan, const conte
     bench_spread cpu = contest_spread(rounds, index, cpu_ns_per_item, CONTEST_NONE);
     double num_hops = self->job.num_stages + 1;
     bench_report_row(report, "engine");
-    bench_report_text(report, "part", self->part);
+    bench_report_text(report, "group", self->group);
     bench_report_text(report, "what", self->what);
     bench_report_number(report, "threads", self->job.threads);
     bench_report_number(report, "queue_items", self->job.queue_items);
@@ -276,7 +276,7 @@ static void tell_case(bench_report *report, const engine_plan *plan, const conte
                         (bench_spread){ item.median / num_hops, item.min / num_hops, item.max / num_hops });
     bench_report_spread(report, "cpu_ns_per_item", cpu);
 
-    printf("%-8s%-26s%7" PRIu32 "%7" PRIu32 "%7" PRIu32, self->part, self->what, self->job.threads,
+    printf("%-8s%-26s%7" PRIu32 "%7" PRIu32 "%7" PRIu32, self->group, self->what, self->job.threads,
            self->job.queue_items, self->op_us);
     print_spread(item, 24);
     printf("%9.1f%9.1f", item.median / num_hops, cpu.median / num_hops);
@@ -315,7 +315,7 @@ static void explain(const engine_plan *plan)
            " stages in hops, trace and peers\n",
            plan->num_cases, plan->settings->runs, num_stages);
     for (size_t i = 0; i < plan->num_cases; i++) {
-        if (strcmp(plan->cases[i].part, "peers") == 0) {
+        if (strcmp(plan->cases[i].group, "peers") == 0) {
             explain_peers();
             break;
         }
@@ -342,7 +342,7 @@ static int run_plan(engine_plan *plan)
         bench_report *report = bench_report_new();
         bench_report_number(report, "spins_per_us", plan->spins_per_us);
         bench_report_background_load(report, &start);
-        printf("\n%-8s%-26s%7s%7s  op µs%24s%9s%9s%24s  base\n", "part", "what", "threads", "queue", "ns/item",
+        printf("\n%-8s%-26s%7s%7s  op µs%24s%9s%9s%24s  base\n", "group", "what", "threads", "queue", "ns/item",
                "ns/hop", "CPU/hop", "time / base");
         for (size_t i = 0; i < plan->num_cases; i++)
             tell_case(report, plan, &rounds, i);
@@ -383,7 +383,7 @@ static const option_row rows[] = {
     { ROW("run-ms", run_ms, option_count32), .argument = "N", .help = "approximate length of a run (default 100)" },
     { ROW("runs", runs, option_count32), .argument = "N",
       .help = "runs of each configuration, interleaved (default 5)" },
-    { ROW("hops", hops, option_flag), .help = "run only the named parts; this one: a chain of stages" },
+    { ROW("hops", hops, option_flag), .help = "run only the named groups; this one: a chain of stages" },
     { ROW("peers", peers, option_flag), .help = "other libraries compared with weir" },
     { ROW("shapes", shapes, option_flag), .help = "branches, order, pending tasks" },
     { ROW("scaling", scaling, option_flag), .help = "speed with more threads" },

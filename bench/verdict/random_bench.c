@@ -105,7 +105,7 @@ static bool others_compute(const random_job *job, const scene_result *result)
 static void find_truth_again(const random_job *job, const scene_result *result, random_scene *again)
 {
     *again = *job->of;
-    if (result->delay.stretch <= 0 || !others_compute(job, result))
+    if (result->delay.slowdown <= 0 || !others_compute(job, result))
         return;
     again->scene.load += 1; /* there is one at least */
     scene_truth_find(&again->scene, job->cpus, &result->delay, &again->truth);
@@ -192,9 +192,9 @@ static void put_result(const random_result *result)
         printf("; %.3g items/s", result->trial.items_per_s);
     put_gain("said", &result->doubling);
     put_gain("together", &result->together);
-    if (result->is_loaded && result->trial.delay.stretch > 0)
+    if (result->is_loaded && result->trial.delay.slowdown > 0)
         printf("; others compute: computing takes %.2f x as long, waits end %.2f ms late: %s",
-               result->trial.delay.stretch, result->trial.delay.delay_ms, result->answers);
+               result->trial.delay.slowdown, result->trial.delay.delay_ms, result->answers);
     printf(" (others: %.1f CPUs)\n", result->trial.others_cpus);
     fflush(stdout);
 }
@@ -315,7 +315,7 @@ static void report_scene(bench_report *report, const random_settings *settings, 
     bench_report_row(report, "verdict");
     bench_report_text(report, "pipeline", of->name);
     bench_report_number(report, "seed", (double)settings->seed);
-    bench_report_text(report, "parts", of->line);
+    bench_report_text(report, "scene", of->line);
     bench_report_text(report, "truth", of->truth.answers);
     bench_report_number(report, "true_items_per_s", of->truth.items_per_s);
     bench_report_number(report, "is_joint", of->truth.is_joint);

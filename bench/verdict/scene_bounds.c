@@ -18,7 +18,7 @@ typedef struct view {
     const bound_setting *setting;
     uint32_t slots[SCENE_STAGES], threads;
     double visits[SCENE_STAGES]; /* tasks for each item that is delivered */
-    double stretch, delay_ms;    /* of computing, in time; of each wait */
+    double slowdown, delay_ms;   /* of computing, in time; of each wait */
     bool is_pessimistic;
 } view;
 
@@ -54,7 +54,7 @@ static mean_length mean_of(const view *v, const scene_work *w)
     if (w->growth > 0 && v->setting->is_late)
         factor *= 1 + w->growth * GROWN_S;
     mean_length m = {
-        .cpu_ms = ((1 - tail) * factor * w->cpu_ms + tail * w->giant_cpu_ms) * v->stretch / per,
+        .cpu_ms = ((1 - tail) * factor * w->cpu_ms + tail * w->giant_cpu_ms) * v->slowdown / per,
         .wait_ms = ((1 - tail) * factor * w->wait_ms + tail * w->tail_ms) / per,
         .service_ms = w->uses ? v->of->resources[w->uses - 1].service_ms / per : 0,
     };
@@ -112,7 +112,9 @@ static uint32_t count_computing(const view *v)
    delayed as the run was; or where that is not known, all that want a CPU get the same share. */
 static view view_of(const scene *of, const bound_setting *setting, bool is_pessimistic)
 {
-    view v = { .of = of, .setting = setting, .threads = of->threads, .stretch = 1, .is_pessimistic = is_pessimistic };
+    view v = {
+        .of = of, .setting = setting, .threads = of->threads, .slowdown = 1, .is_pessimistic = is_pessimistic
+    };
     double visits = 1;
     for (uint32_t i = SCENE_STAGES; i-- > 0;) {
         const scene_stage *stage = &of->stages[i];
@@ -124,7 +126,7 @@ static view view_of(const scene *of, const bound_setting *setting, bool is_pessi
     }
     if (is_pessimistic && of->load > 0) {
         double share = (double)(count_computing(&v) + of->load) / setting->cpus;
-        v.stretch = fmax(1, setting->delay.stretch > 0 ? setting->delay.stretch : share);
+        v.slowdown = fmax(1, setting->delay.slowdown > 0 ? setting->delay.slowdown : share);
         v.delay_ms = setting->delay.delay_ms;
     }
     return v;
@@ -164,7 +166,7 @@ static double resource_bound(const view *v, uint32_t r)
     uint32_t users = 0;
     for (uint32_t i = 0; i < SCENE_STAGES; i++)
         if (v->of->stages[i].name && stage_work(v, i)->uses == r + 1) {
-            service_ms += v->visits[i] * resource->service_ms * (resource->computes ? v->stretch : 1);
+            service_ms += v->visits[i] * resource->service_ms * (resource->computes ? v->slowdown : 1);
             users += v->slots[i];
         }
     return users > resource->servers ? 1000 * resource->servers / service_ms : INFINITY; /* else nobody ever waits */
@@ -190,10 +192,10 @@ static double cpus_bound(const view *v)
         if (v->of->stages[i].name) {
             const scene_work *w = stage_work(v, i);
             const scene_resource *r = w->uses ? &v->of->resources[w->uses - 1] : NULL;
-            ms += v->visits[i] * (mean_of(v, w).cpu_ms + (r && r->computes ? v->stretch * r->service_ms : 0));
+            ms += v->visits[i] * (mean_of(v, w).cpu_ms + (r && r->computes ? v->slowdown * r->service_ms : 0));
         }
     /* at worst, those that compute get no more than their own threads can ask for */
-    double cpus = v->is_pessimistic && v->of->load > 0 ? fmin(count_computing(v), v->setting->cpus * v->stretch)
+    double cpus = v->is_pessimistic && v->of->load > 0 ? fmin(count_computing(v), v->setting->cpus * v->slowdown)
                                                        : v->setting->cpus;
     return ms > 0 ? 1000 * cpus / ms : INFINITY;
 }

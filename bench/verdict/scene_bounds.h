@@ -36,7 +36,7 @@ enum {
 
 /* How long the threads of a run have waited for a CPU. All of them are taken to be delayed alike. */
 typedef struct cpu_delay {
-    double stretch;  /* time on a CPU and waiting for one / time on a CPU; 0 = not known: equal shares */
+    double slowdown; /* time on a CPU and waiting for one / time on a CPU; 0 = not known: equal shares */
     double delay_ms; /* a wait ends so late, on average */
 } cpu_delay;
 

@@ -217,7 +217,7 @@ static void note_delays(scene_result *result)
     if (threads)
         closedir(threads);
     if (run_ns > 0 && num_turns > 0)
-        result->delay = (cpu_delay){ .stretch = 1 + delay_ns / run_ns, .delay_ms = 1e-6 * delay_ns / num_turns };
+        result->delay = (cpu_delay){ .slowdown = 1 + delay_ns / run_ns, .delay_ms = 1e-6 * delay_ns / num_turns };
 }
 
 static int explain_run(const scene_trial *job, scene_result *result)

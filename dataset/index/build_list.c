@@ -11,7 +11,7 @@
 
 #include "common/redact.h"
 #include "dataset/index/index_file.h"
-#include "stages/memory/part_check.h"
+#include "stages/memory/clip_window_check.h"
 
 /* ---- rows of the index that were met ---------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ static int check_row(const listed_row *row, bool is_archive, weir_error *error)
 {
     if (!row->path)
         return weir_error_set(error, WEIR_EINVAL, 0, "path %zu of the list is NULL", row->place);
-    int rc = weir__clip_part_check(&row->part, row->path, error);
+    int rc = weir__clip_window_check(&row->window, row->path, error);
     if (rc != WEIR_OK)
         return rc;
     if (is_archive && weir__is_url(row->path))
@@ -80,8 +80,8 @@ static int read_rows(path_groups *groups, const weir_dataset_build_options *opti
     for (size_t i = 0; i < options->num_paths; i++) {
         const char *label = options->labels ? options->labels[i] : NULL;
         listed_row row = { .path = options->paths[i], .label = label ? label : "", .place = i };
-        if (options->parts)
-            row.part = options->parts[i];
+        if (options->windows)
+            row.window = options->windows[i];
         int rc = check_row(&row, options->tar, error);
         if (rc != WEIR_OK)
             return rc;
@@ -177,10 +177,10 @@ clip_name weir__build_name(const build_look *look, uint64_t group, const char *p
 static bool is_same_row(const build_look *self, const listed_row *listed)
 {
     return (!self->options->labels || strcmp(listed->label, weir__index_text(self->find, 3)) == 0) &&
-           weir__index_seconds(listed->part.start_ns) == sqlite3_column_double(self->find, 6) &&
-           weir__index_seconds(listed->part.end_ns) == sqlite3_column_double(self->find, 7) &&
-           listed->part.start_frame == (uint64_t)sqlite3_column_int64(self->find, 12) &&
-           listed->part.end_frame == (uint64_t)sqlite3_column_int64(self->find, 13);
+           weir__index_seconds(listed->window.start_ns) == sqlite3_column_double(self->find, 6) &&
+           weir__index_seconds(listed->window.end_ns) == sqlite3_column_double(self->find, 7) &&
+           listed->window.start_frame == (uint64_t)sqlite3_column_int64(self->find, 12) &&
+           listed->window.end_frame == (uint64_t)sqlite3_column_int64(self->find, 13);
 }
 
 /* Whether only another file gives another status. Limits, permissions and the storage can change without it; the memory

@@ -24,7 +24,7 @@ typedef struct listed_row {
     const char *path;     /* the address */
     const char *identity; /* of it; may be the same text */
     const char *label;    /* "" = none */
-    weir_clip_part part;
+    weir_clip_window window;
     size_t place; /* in the list */
 } listed_row;
 

@@ -180,10 +180,10 @@ static void bind_clip(const index_build *self, sqlite3_stmt *statement, const we
     else
         sqlite3_bind_null(statement, 2);
     sqlite3_bind_int64(statement, 17, (int64_t)occurrence);
-    bind_seconds(statement, 18, listed->part.start_ns);
-    bind_seconds(statement, 19, listed->part.end_ns);
-    bind_frame(statement, 24, listed->part.start_frame);
-    bind_frame(statement, 25, listed->part.end_frame);
+    bind_seconds(statement, 18, listed->window.start_ns);
+    bind_seconds(statement, 19, listed->window.end_ns);
+    bind_frame(statement, 24, listed->window.start_frame);
+    bind_frame(statement, 25, listed->window.end_frame);
     sqlite3_bind_text(statement, 20, name.identity, -1, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 21, name.is_redacted);
 }

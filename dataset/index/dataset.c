@@ -453,7 +453,7 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
     int64_t archive_length = sqlite3_column_int64(row, 5);
     entry->archive_length = archive_length > 0 ? strlen(dataset->root) + (uint64_t)archive_length : 0;
     entry->offset = sqlite3_column_int64(row, 6);
-    entry->part = (weir_clip_part){
+    entry->window = (weir_clip_window){
         .start_ns = read_seconds(row, 7),
         .end_ns = read_seconds(row, 8),
         .start_frame = read_frame(row, 12),

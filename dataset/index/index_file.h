@@ -9,7 +9,7 @@
 
 #include <weir/status.h>
 
-/* SQL: how long a clip is, in seconds; that of a part in frames is an estimate if frames do not last equally long. */
+/* SQL: how long a clip is, in seconds; that of a window in frames is an estimate if frames do not last equally long. */
 #define WEIR__CLIP_DURATION \
     "max(0.0, min(coalesce(end, end_frame * duration / num_frames, duration), duration)" \
     " - coalesce(start, start_frame * duration / num_frames, 0.0))"

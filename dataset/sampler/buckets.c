@@ -56,34 +56,34 @@ static void divide(weir_buckets *buckets, const sized *items)
         buckets->starts[++bucket] = buckets->num_items;
 }
 
-static void count_windows(weir_buckets *buckets)
+static void count_blocks(weir_buckets *buckets)
 {
     for (uint32_t i = 0; i < buckets->num; i++) {
         uint64_t length = buckets->starts[i + 1] - buckets->starts[i];
-        buckets->windows[i + 1] = buckets->windows[i] + length / buckets->window_items;
-        buckets->rests[i + 1] = buckets->rests[i] + length % buckets->window_items;
+        buckets->blocks[i + 1] = buckets->blocks[i] + length / buckets->block_items;
+        buckets->rests[i + 1] = buckets->rests[i] + length % buckets->block_items;
     }
 }
 
 int weir__buckets_make(weir_buckets *buckets, const double *sizes, uint64_t num_items, uint32_t num_buckets,
-                       uint64_t window_items, weir_error *error)
+                       uint64_t block_items, weir_error *error)
 {
     double largest;
     int rc = find_largest(sizes, num_items, &largest, error);
     if (rc != WEIR_OK)
         return rc;
-    *buckets = (weir_buckets){ .num_items = num_items, .window_items = window_items, .num = num_buckets };
+    *buckets = (weir_buckets){ .num_items = num_items, .block_items = block_items, .num = num_buckets };
     buckets->members = calloc(num_items, sizeof *buckets->members);
     buckets->starts = calloc((size_t)num_buckets + 1, sizeof *buckets->starts);
-    buckets->windows = calloc((size_t)num_buckets + 1, sizeof *buckets->windows);
+    buckets->blocks = calloc((size_t)num_buckets + 1, sizeof *buckets->blocks);
     buckets->rests = calloc((size_t)num_buckets + 1, sizeof *buckets->rests);
     sized *items = calloc(num_items, sizeof *items);
-    if (items && buckets->members && buckets->starts && buckets->windows && buckets->rests) {
+    if (items && buckets->members && buckets->starts && buckets->blocks && buckets->rests) {
         for (uint64_t i = 0; i < num_items; i++)
             items[i] = (sized){ .item = i, .size = largest > 0 ? (uint64_t)(sizes[i] / largest * size_unit) : 0 };
         qsort(items, num_items, sizeof *items, compare_sizes);
         divide(buckets, items);
-        count_windows(buckets);
+        count_blocks(buckets);
     } else {
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
@@ -95,14 +95,14 @@ void weir__buckets_free(weir_buckets *buckets)
 {
     free(buckets->members);
     free(buckets->starts);
-    free(buckets->windows);
+    free(buckets->blocks);
     free(buckets->rests);
     *buckets = (weir_buckets){ 0 };
 }
 
 /* ---- the order -------------------------------------------------------------------------------------------------- */
 
-/* The bucket with that number of a window, or of an item of the rest: the last one that begins at it or before. */
+/* The bucket with that number of a block, or of an item of the rest: the last one that begins at it or before. */
 static uint32_t bucket_with(const weir_buckets *buckets, const uint64_t *before, uint64_t number)
 {
     uint32_t low = 0, high = buckets->num;
@@ -123,21 +123,21 @@ static uint64_t member_at(const weir_buckets *buckets, uint32_t bucket, uint64_t
     return buckets->members[buckets->starts[bucket] + weir__permutation_at(&items, place)];
 }
 
-uint64_t weir__buckets_at(const weir_buckets *buckets, uint64_t place, uint64_t windows_key, uint64_t order_key)
+uint64_t weir__buckets_at(const weir_buckets *buckets, uint64_t place, uint64_t blocks_key, uint64_t order_key)
 {
-    uint64_t length = buckets->window_items, num_whole = buckets->num_items / length;
-    uint64_t window = place / length, within = place % length;
-    if (window < num_whole) {
-        weir__permutation windows = weir__permutation_make(num_whole, windows_key);
-        window = weir__permutation_at(&windows, window);
+    uint64_t length = buckets->block_items, num_whole = buckets->num_items / length;
+    uint64_t block = place / length, within = place % length;
+    if (block < num_whole) {
+        weir__permutation blocks = weir__permutation_make(num_whole, blocks_key);
+        block = weir__permutation_at(&blocks, block);
     }
-    uint64_t num_own = buckets->windows[buckets->num];
-    if (window < num_own) {
-        uint32_t bucket = bucket_with(buckets, buckets->windows, window);
-        return member_at(buckets, bucket, (window - buckets->windows[bucket]) * length + within, order_key);
+    uint64_t num_own = buckets->blocks[buckets->num];
+    if (block < num_own) {
+        uint32_t bucket = bucket_with(buckets, buckets->blocks, block);
+        return member_at(buckets, bucket, (block - buckets->blocks[bucket]) * length + within, order_key);
     }
-    uint64_t rest = (window - num_own) * length + within;
+    uint64_t rest = (block - num_own) * length + within;
     uint32_t bucket = bucket_with(buckets, buckets->rests, rest);
-    uint64_t num_before = (buckets->windows[bucket + 1] - buckets->windows[bucket]) * length;
+    uint64_t num_before = (buckets->blocks[bucket + 1] - buckets->blocks[bucket]) * length;
     return member_at(buckets, bucket, num_before + rest - buckets->rests[bucket], order_key);
 }

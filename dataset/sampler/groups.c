@@ -6,18 +6,18 @@
 typedef struct grouped_item {
     uint64_t item;
     uint64_t group;
-    uint64_t place; /* in the window, as shuffled */
+    uint64_t place; /* in the block, as shuffled */
     uint64_t first; /* of the group's first item there */
 } grouped_item;
 
-int weir__groups_make(weir_groups *groups, const uint64_t *of_items, uint64_t num_items, uint64_t window_items)
+int weir__groups_make(weir_groups *groups, const uint64_t *of_items, uint64_t num_items, uint64_t block_items)
 {
-    uint64_t length = window_items < num_items ? window_items : num_items;
+    uint64_t length = block_items < num_items ? block_items : num_items;
     groups->num_items = num_items;
-    groups->window_items = length;
+    groups->block_items = length;
     groups->groups = calloc(num_items, sizeof *groups->groups);
-    groups->window = calloc(length, sizeof *groups->window);
-    if (!groups->groups || !groups->window)
+    groups->block = calloc(length, sizeof *groups->block);
+    if (!groups->groups || !groups->block)
         return WEIR_ENOMEM;
     memcpy(groups->groups, of_items, num_items * sizeof *groups->groups);
     return WEIR_OK;
@@ -39,34 +39,34 @@ static int compare_places(const void *a, const void *b)
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-static void make_window(weir_groups *groups, uint64_t first, const weir__permutation *shuffled, uint64_t key)
+static void make_block(weir_groups *groups, uint64_t first, const weir__permutation *shuffled, uint64_t key)
 {
-    grouped_item *window = groups->window;
+    grouped_item *block = groups->block;
     uint64_t left = groups->num_items - first;
     groups->key = key;
     groups->first = first;
-    groups->num = left < groups->window_items ? left : groups->window_items;
+    groups->num = left < groups->block_items ? left : groups->block_items;
     for (uint64_t i = 0; i < groups->num; i++) {
         uint64_t item = weir__permutation_at(shuffled, first + i);
-        window[i] = (grouped_item){ .item = item, .group = groups->groups[item], .place = i };
+        block[i] = (grouped_item){ .item = item, .group = groups->groups[item], .place = i };
     }
-    qsort(window, groups->num, sizeof *window, compare_groups);
+    qsort(block, groups->num, sizeof *block, compare_groups);
     for (uint64_t i = 0; i < groups->num; i++)
-        window[i].first = i && window[i].group == window[i - 1].group ? window[i - 1].first : window[i].place;
-    qsort(window, groups->num, sizeof *window, compare_places);
+        block[i].first = i && block[i].group == block[i - 1].group ? block[i - 1].first : block[i].place;
+    qsort(block, groups->num, sizeof *block, compare_places);
 }
 
 uint64_t weir__groups_at(weir_groups *groups, uint64_t place, const weir__permutation *shuffled, uint64_t key)
 {
-    uint64_t first = place - place % groups->window_items;
+    uint64_t first = place - place % groups->block_items;
     if (groups->num == 0 || groups->key != key || groups->first != first)
-        make_window(groups, first, shuffled, key);
-    return groups->window[place - first].item;
+        make_block(groups, first, shuffled, key);
+    return groups->block[place - first].item;
 }
 
 void weir__groups_free(weir_groups *groups)
 {
     free(groups->groups);
-    free(groups->window);
+    free(groups->block);
     *groups = (weir_groups){ 0 };
 }

@@ -19,7 +19,7 @@
 #include "dataset/sampler/sampler_resume.h"
 
 /* Independent random streams, all derived from the seed. */
-enum { FOR_ORDER = 1, FOR_WINDOWS, FOR_DRAWS, FOR_CLASSES };
+enum { FOR_ORDER = 1, FOR_BLOCKS, FOR_DRAWS, FOR_CLASSES };
 
 static const uint64_t max_items = UINT64_C(1) << 62;
 
@@ -41,7 +41,7 @@ struct weir_sampler {
     class_list *classes;        /* (NULL = not balanced) */
     uint64_t *members;          /* sorted by class */
     weir_buckets buckets;       /* of BUCKETS */
-    weir_groups groups;         /* of GROUPS, with its last window */
+    weir_groups groups;         /* of GROUPS, with its last block */
     uint64_t num_samples;       /* of an epoch */
     uint64_t count;             /* of this rank */
     uint64_t arrays;            /* hash of weights and classes */
@@ -112,22 +112,22 @@ static uint64_t draw_balanced(weir_sampler *sampler, uint64_t position)
     return sampler->members[list->start + weir__permutation_at(&items, turn % list->length)];
 }
 
-static uint64_t draw_window(weir_sampler *sampler, uint64_t pass, uint64_t place)
+static uint64_t draw_block(weir_sampler *sampler, uint64_t pass, uint64_t place)
 {
     uint64_t num_items = sampler->config.num_items;
-    uint64_t length = sampler->config.window_items;
-    uint64_t num_windows = (num_items + length - 1) / length;
-    uint64_t lacking = num_windows * length - num_items; /* the last window may be shorter */
-    weir__permutation windows = weir__permutation_make(num_windows, seed_for(sampler, FOR_WINDOWS, pass));
-    uint64_t short_end = (weir__permutation_find(&windows, num_windows - 1) + 1) * length - lacking;
+    uint64_t length = sampler->config.block_items;
+    uint64_t num_blocks = (num_items + length - 1) / length;
+    uint64_t lacking = num_blocks * length - num_items; /* the last block may be shorter */
+    weir__permutation blocks = weir__permutation_make(num_blocks, seed_for(sampler, FOR_BLOCKS, pass));
+    uint64_t short_end = (weir__permutation_find(&blocks, num_blocks - 1) + 1) * length - lacking;
     if (place >= short_end)
         place += lacking;
-    uint64_t window = weir__permutation_at(&windows, place / length);
-    if (window == num_windows - 1)
+    uint64_t block = weir__permutation_at(&blocks, place / length);
+    if (block == num_blocks - 1)
         length -= lacking;
-    uint64_t key = weir__random_seed(seed_for(sampler, FOR_ORDER, pass), window);
-    uint64_t within = place % sampler->config.window_items;
-    return window * sampler->config.window_items + weir__permutation_at(permutation_of(sampler, length, key), within);
+    uint64_t key = weir__random_seed(seed_for(sampler, FOR_ORDER, pass), block);
+    uint64_t within = place % sampler->config.block_items;
+    return block * sampler->config.block_items + weir__permutation_at(permutation_of(sampler, length, key), within);
 }
 
 static uint64_t draw_grouped(weir_sampler *sampler, uint64_t pass, uint64_t place)
@@ -150,10 +150,10 @@ static uint64_t draw_item(weir_sampler *sampler, uint64_t position)
     uint64_t pass = position / config->num_items;
     uint64_t place = position % config->num_items;
     switch (config->order) {
-    case WEIR_SAMPLER_WINDOWS: return draw_window(sampler, pass, place);
+    case WEIR_SAMPLER_BLOCKS: return draw_block(sampler, pass, place);
     case WEIR_SAMPLER_GROUPS: return draw_grouped(sampler, pass, place);
     case WEIR_SAMPLER_BUCKETS:
-        return weir__buckets_at(&sampler->buckets, place, seed_for(sampler, FOR_WINDOWS, pass),
+        return weir__buckets_at(&sampler->buckets, place, seed_for(sampler, FOR_BLOCKS, pass),
                                 seed_for(sampler, FOR_ORDER, pass));
     case WEIR_SAMPLER_SHUFFLED:
         return weir__permutation_at(permutation_of(sampler, config->num_items, seed_for(sampler, FOR_ORDER, pass)),
@@ -244,7 +244,7 @@ static uint64_t count_of(const weir_sampler *sampler, const weir_world *world)
 static uint64_t share_of(const weir_sampler *sampler, const weir_world *world, uint64_t position)
 {
     const weir_sampler_config *config = &sampler->config;
-    if (config->order != WEIR_SAMPLER_WINDOWS && config->order != WEIR_SAMPLER_GROUPS)
+    if (config->order != WEIR_SAMPLER_BLOCKS && config->order != WEIR_SAMPLER_GROUPS)
         return wrap_position(sampler, position * world->size + world->rank);
     if (config->share != WEIR_SHARE_EXACT)
         return wrap_position(sampler, world->rank * count_of(sampler, world) + position);
@@ -272,20 +272,20 @@ static int refuse_sampler(weir_error *error, const char *what)
 
 static int check_order(const weir_sampler_config *config, weir_error *error)
 {
-    bool has_windows = config->order >= WEIR_SAMPLER_WINDOWS;
+    bool has_blocks = config->order >= WEIR_SAMPLER_BLOCKS;
     bool has_buckets = config->order == WEIR_SAMPLER_BUCKETS;
     bool is_random = config->weights || config->classes || config->replacement;
-    if (has_windows ? config->window_items == 0 : config->window_items != 0)
+    if (has_blocks ? config->block_items == 0 : config->block_items != 0)
         return refuse_sampler(error,
-                              "WEIR_SAMPLER_WINDOWS, WEIR_SAMPLER_BUCKETS and WEIR_SAMPLER_GROUPS need window_items "
+                              "WEIR_SAMPLER_BLOCKS, WEIR_SAMPLER_BUCKETS and WEIR_SAMPLER_GROUPS need block_items "
                               "of at least 1; other orders need 0");
     if (has_buckets ? !config->sizes || !config->num_buckets : config->sizes || config->num_buckets)
         return refuse_sampler(error, "WEIR_SAMPLER_BUCKETS needs sizes and num_buckets; other orders have none");
     if ((config->order == WEIR_SAMPLER_GROUPS) != (config->groups != NULL))
         return refuse_sampler(error, "WEIR_SAMPLER_GROUPS needs groups; other orders have none");
-    if (has_windows && is_random)
+    if (has_blocks && is_random)
         return refuse_sampler(error,
-                              "windows, buckets and groups cannot be combined with weights, classes or replacement");
+                              "blocks, buckets and groups cannot be combined with weights, classes or replacement");
     return WEIR_OK;
 }
 
@@ -430,9 +430,9 @@ static int set_up_sampler(weir_sampler *sampler, const weir_sampler_config *conf
         rc = take_classes(sampler, config->classes, error);
     if (rc == WEIR_OK && config->sizes)
         rc = weir__buckets_make(&sampler->buckets, config->sizes, config->num_items, config->num_buckets,
-                                config->window_items, error);
+                                config->block_items, error);
     if (rc == WEIR_OK && config->groups &&
-        weir__groups_make(&sampler->groups, config->groups, config->num_items, config->window_items) != WEIR_OK)
+        weir__groups_make(&sampler->groups, config->groups, config->num_items, config->block_items) != WEIR_OK)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     if (rc != WEIR_OK)
         return rc;
@@ -553,9 +553,9 @@ char *weir__sampler_identity(const weir_sampler *sampler)
     const weir_sampler_config *config = &sampler->config;
     char *line;
     int length = asprintf(&line,
-                          "items=%" PRIu64 " seed=%" PRIu64 " order=%d window=%" PRIu64
+                          "items=%" PRIu64 " seed=%" PRIu64 " order=%d block=%" PRIu64
                           " replacement=%d samples=%" PRIu64 " share=%d arrays=%016" PRIx64,
-                          config->num_items, config->seed, (int)config->order, config->window_items,
+                          config->num_items, config->seed, (int)config->order, config->block_items,
                           config->replacement, sampler->num_samples, (int)config->share, sampler->arrays);
     return length < 0 ? NULL : line;
 }

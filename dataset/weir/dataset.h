@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/clip_part.h>
+#include <weir/clip_window.h>
 #include <weir/columns.h>
 #include <weir/decoder_config.h>
 #include <weir/input_config.h>
@@ -80,7 +80,7 @@ typedef struct weir_dataset_build_options {
     size_t input_size;
     const weir_decoder_config *decoder;
     size_t decoder_size;
-    const weir_clip_part *parts; /* of each path: the clip is that part of the file (NULL = the whole files) */
+    const weir_clip_window *windows; /* of each path: the clip is that window of the file (NULL = the whole files) */
     /* Columns of the user's, with an element for each path: the index has them beside its own ("score > 0.5" is a condition), and each
        item has its values (weir_entry.values). At most 200; none may have the name of a column of the index, in any letters. Not
        with root and tar. The index has those of the last build. */

@@ -4,10 +4,10 @@
  *
  * The order depends only on (seed, epoch, num_items) and the options, in integer arithmetic: it is the same on every
  * machine, in every build, with any number of threads (checked by tests/test_sampler.c). Orders as listed, shuffled,
- * in windows or with replacement need no memory per item.
+ * in blocks or with replacement need no memory per item.
  *
  * An epoch is a list of num_samples positions; rank r of w gets the positions r, r + w, r + 2w, …, so that all ranks
- * advance through the epoch together. With windows and groups a rank gets a contiguous range of positions
+ * advance through the epoch together. With blocks and groups a rank gets a contiguous range of positions
  * instead, so that these are not shared between ranks. The same (epoch, position) always gives the same item: a checkpoint stores
  * only positions.
  */
@@ -59,15 +59,15 @@ WEIR_API int weir_world_find(weir_world *world, const char **launcher, weir_erro
 typedef enum weir_sampler_order {
     WEIR_SAMPLER_LISTED = 0, /* 0, 1, 2, … */
     WEIR_SAMPLER_SHUFFLED,   /* a different permutation in each epoch */
-    WEIR_SAMPLER_WINDOWS, /* windows of window_items neighbours, shuffled, and shuffled within: for archives and slow
+    WEIR_SAMPLER_BLOCKS,     /* blocks of block_items neighbours, shuffled, and shuffled within: for archives and slow
                                 disks, where reading neighbours is cheaper */
     WEIR_SAMPLER_BUCKETS, /* items of similar sizes are neighbours, so that batches of them need little padding. Sorted by size,
                              the items are in num_buckets of equal total size. In each epoch each bucket is shuffled and cut into
-                             windows of window_items; what is left of the buckets makes further ones; then the windows are
+                             blocks of block_items; what is left of the buckets makes further ones; then the blocks are
                              shuffled. 8 bytes per item */
-    WEIR_SAMPLER_GROUPS, /* as SHUFFLED, but within each window of window_items, the items of a group come one after the other. A
+    WEIR_SAMPLER_GROUPS, /* as SHUFFLED, but within each block of block_items, the items of a group come one after the other. A
                             group is, for example, the clips of one file, which then share what they decode
-                            (weir_video_config.keep_open). 8 bytes per item, and 32 per item of a window */
+                            (weir_video_config.keep_open). 8 bytes per item, and 32 per item of a block */
 } weir_sampler_order;
 
 /* How positions that do not divide evenly among the ranks are handled. */
@@ -83,9 +83,9 @@ typedef struct weir_sampler_config {
     uint64_t seed;
 
     weir_sampler_order order; /* (default WEIR_SAMPLER_LISTED) */
-    /* WINDOWS, BUCKETS and GROUPS: at least 1. Of buckets: the items of a batch, times the number of ranks; ranks take turns within a
-       window. It must stay the same if a run is resumed with another number of ranks */
-    uint64_t window_items;
+    /* BLOCKS, BUCKETS and GROUPS: at least 1. Of buckets: the items of a batch, times the number of ranks; ranks take turns within a
+       block. It must stay the same if a run is resumed with another number of ranks */
+    uint64_t block_items;
     const double *sizes;    /* BUCKETS: of each item, at least 0: weir_dataset_read_sizes(), or anything else */
     uint32_t num_buckets;   /* BUCKETS: at least 1 */
     const uint64_t *groups; /* GROUPS: of each item, any numbers: weir_dataset_read_files() */

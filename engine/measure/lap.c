@@ -8,8 +8,8 @@
 #include "engine/state/lock.h"
 #include "engine/trace/trace_ring.h"
 
-/* A stretch of at least this length ends its interval: it is a lap of its own, or the last stretch of one. */
-static const int64_t long_stretch_ns = 1 * WEIR_SECOND;
+/* A mode and phase that has lasted this long ends its interval: it is a lap of its own, or the end of one. */
+static const int64_t long_position_ns = 1 * WEIR_SECOND;
 
 /* Laps that are not taken yet: with MANY_OPEN of them the interval ends; with MAX_OPEN no lap begins. */
 enum { MANY_OPEN = 32, MAX_OPEN = 256 };
@@ -170,7 +170,7 @@ void weir__laps_switch_locked(weir_pipeline *pipeline, bool ends_interval)
         return; /* nothing is measured */
     uint32_t num_open = count_laps(laps->open);
     bool stays = weir__lap_is_at(before, at->mode, at->phase);
-    ends_interval |= !stays && (num_open >= MANY_OPEN || pipeline->core.now_ns - laps->since_ns >= long_stretch_ns);
+    ends_interval |= !stays && (num_open >= MANY_OPEN || pipeline->core.now_ns - laps->since_ns >= long_position_ns);
     weir__lap **link = find_lap(find_interval(laps), at->mode, at->phase);
     bool begins = ends_interval || !*link;
     bool is_full = num_open >= MAX_OPEN && before->paused == pipeline->paused;

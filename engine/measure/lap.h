@@ -7,7 +7,7 @@
  *   - MANY_OPEN laps wait to be taken
  *   - a pause (weir_set_paused()) begins or ends
  * In an interval, the consumer may change its mode and phase often and for a short time. Each mode and phase has one lap, which
- * collects all of its stretches. So the number of laps depends on the number of modes and phases, not on that of the marks.
+ * collects all of its time. So the number of laps depends on the number of modes and phases, not on that of the marks.
  *
  * The life of a lap. Each state has one owner; lap.c makes all changes of state:
  *
@@ -69,8 +69,8 @@ typedef struct weir__lap {
     weir__lap_state state;
     struct weir__lap *next; /* in the list where it is */
     char mode[MAX_MARK], phase[MAX_MARK];
-    uint64_t *ids; /* its own, then of those joined to it; NULL = its own alone */
-    weir_lap info; /* for observers. Until it is taken: the time of its stretches that have ended, and the steps */
+    uint64_t *ids;      /* its own, then of those joined to it; NULL = its own alone */
+    weir_lap info;      /* for observers. Until it is taken: its time until it was last left, and the steps */
     bool ends_interval; /* it is the last one of its interval */
     bool paused;        /* what was measured in a pause: not for observers */
     weir__lap_figures figures;

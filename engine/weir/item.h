@@ -32,8 +32,8 @@ typedef struct weir_item {
                                                   makes its own copy when the operation returns, and what is made of
                                                   the item inherits it. The copy of a URL is without its secrets. Items from the
                                                   engine never have NULL. What the item is: weir_item_identity() */
-    uint64_t seq;          /* number in the order of its source and epoch, from 0; set by the engine. Of a part
-                                         of an item, see weir_task_set_number() */
+    uint64_t seq;          /* number in the order of its source and epoch, from 0; set by the engine. Of one of
+                                         several that are made of one, see weir_task_set_number() */
     uint64_t epoch;        /* of its source, from 0; set by the engine */
     uint32_t source;       /* number of its source in the order of building, from 0; set by the engine */
     uint32_t tickets;      /* internal, for checkpoints: do not change; 0 in new items */

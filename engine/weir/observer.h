@@ -66,8 +66,9 @@ typedef struct weir_run_info {
  * have ended. "" means that the lap ended before any mark; if marks follow, it belongs to the start-up.
  *
  * A mode or phase that has lasted for a second ends the interval. Those that change more often share an interval: each mode
- * and phase has one lap in it, for all stretches of time that belong to it. The laps of an interval follow each other, in the
- * order in which their last stretches ended. So their sums and lengths are exact. Their times are exact if each had one stretch.
+ * and phase has one lap in it, for all the time that belongs to it. The laps of an interval follow each other, in the
+ * order in which their modes and phases ended for the last time. So their sums and lengths are exact. Their times are exact if each
+ * mode and phase came once.
  */
 typedef struct weir_lap_position {
     const char *mode; /* "" = none was marked */
@@ -98,7 +99,7 @@ typedef struct weir_lap {
     /* number of laps joined into this one because observers were too slow; 1 = an ordinary lap */
     uint32_t num_joined;
     weir_lap_position position;
-    /* what weir_thread_place.lap_id was in its stretches of time. NULL, 0 for a stage with an interval of its own */
+    /* what weir_thread_place.lap_id was, each time that its mode and phase came. NULL, 0 for a stage with an interval of its own */
     const uint64_t *ids;
     uint32_t num_ids;
 } weir_lap;

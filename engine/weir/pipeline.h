@@ -551,7 +551,7 @@ typedef struct weir_stage_snapshot {
        /proc/self/task/TID/syscall, or no task ran for long enough. */
     uint64_t num_looks;
     uint64_t num_waits[WEIR_NUM_WAITS];
-    /* Parts of waiting_in at the end of an epoch. tail: until its last items are done. gap: then, until the next
+    /* How many of waiting_in wait at the end of an epoch. tail: until its last items are done. gap: then, until the next
        epoch has an item. */
     uint32_t waiting_epoch_tail, waiting_epoch_gap;
 } weir_stage_snapshot;

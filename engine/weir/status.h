@@ -64,7 +64,7 @@ typedef struct weir_error {
     int status;        /* weir_status, negative */
     int library_code;  /* native code of the library (AVERROR, UV_, SQLITE_, -errno); 0 = none */
     char stage[128];   /* the stage's name in the statistics; "" = none */
-    char label[1024];  /* the item's label, its last part if it is too long; "" = none */
+    char label[1024];  /* the item's label, its end if it is too long; "" = none */
     char message[512]; /* what happened and what to do, one line, no newline */
 } weir_error;
 
@@ -80,7 +80,7 @@ WEIR_API int weir_error_set(weir_error *error, int status, int library_code, con
 #endif
 
 /*
- * Formats the error as one readable line: "0:1:load: a.mp4: no video in it (WEIR_EDATA)". Empty parts are left out;
+ * Formats the error as one readable line: "0:1:load: a.mp4: no video in it (WEIR_EDATA)". What is empty is left out;
  * no error gives an empty line. Truncated to size bytes including the NUL; WEIR_ERROR_LINE bytes are always enough.
  * Any thread. Returns the length of the complete line, or WEIR_EINVAL.
  */

@@ -9,7 +9,7 @@
 
 enum { MAX_FAILURES = 10 }; /* named below a summary, as weir record does */
 
-/* Which part of which recording. */
+/* Which selection of which recording. */
 typedef struct question {
     PyObject *path; /* bytes */
     weir_filter filter;
@@ -46,17 +46,17 @@ static void close_question(question *of)
 
 /* ---- texts ------------------------------------------------------------------------------------------------------------ */
 
-typedef int question_writer(question *of, unsigned parts, FILE *out);
+typedef int question_writer(question *of, unsigned what, FILE *out);
 
-static int write_summary(question *of, unsigned parts, FILE *out)
+static int write_summary(question *of, unsigned what, FILE *out)
 {
-    (void)parts;
+    (void)what;
     int status = weir_summary_write(out, of->recording, &of->filter, NULL, weir_verdict_write_limit, &of->error);
     return status == WEIR_OK ? weir_summary_write_failures(out, of->recording, &of->filter, MAX_FAILURES, &of->error)
                              : status;
 }
 
-static int write_verdict(question *of, unsigned parts, FILE *out)
+static int write_verdict(question *of, unsigned what, FILE *out)
 {
     weir_verdict *verdict;
     int status = weir_verdict_explain(of->recording, &of->filter, &verdict, &of->error);
@@ -64,13 +64,13 @@ static int write_verdict(question *of, unsigned parts, FILE *out)
         return status;
     bool has_laps = verdict->num_laps > 0 || verdict->kind != WEIR_VERDICT_UNKNOWN;
     if (has_laps)
-        weir_verdict_write(verdict, parts, 0, out);
+        weir_verdict_write(verdict, what, 0, out);
     weir_verdict_free(verdict);
     return has_laps ? WEIR_OK
                     : weir_error_set(&of->error, WEIR_ENOTFOUND, 0, "nothing that matches was recorded yet");
 }
 
-static PyObject *text_of(PyObject *args, unsigned parts, question_writer *write)
+static PyObject *text_of(PyObject *args, unsigned what, question_writer *write)
 {
     question of;
     weirpy_text text;
@@ -80,7 +80,7 @@ static PyObject *text_of(PyObject *args, unsigned parts, question_writer *write)
         int status = WEIR_ENOMEM;
         Py_BEGIN_ALLOW_THREADS;
         if (out)
-            status = write(&of, parts, out);
+            status = write(&of, what, out);
         else
             weir_error_set(&of.error, status, 0, "out of memory");
         Py_END_ALLOW_THREADS;

@@ -40,7 +40,7 @@ static int share_item(const weirpy_view *of, const weir_memory *wanted, struct D
 {
     pthread_mutex_lock(&sharing);
     int rc = of->column ? weir_column_to_dlpack(of->item, of->column, tensor, error)
-                        : weir_to_dlpack(of->item, of->part, wanted, tensor, error);
+                        : weir_to_dlpack(of->item, of->kind, wanted, tensor, error);
     pthread_mutex_unlock(&sharing);
     return rc;
 }
@@ -49,7 +49,7 @@ static int share_unversioned(const weirpy_view *of, const weir_memory *wanted, s
                              weir_error *error)
 {
     pthread_mutex_lock(&sharing);
-    int rc = weir_to_dlpack_unversioned(of->item, of->part, wanted, tensor, error);
+    int rc = weir_to_dlpack_unversioned(of->item, of->kind, wanted, tensor, error);
     pthread_mutex_unlock(&sharing);
     return rc;
 }
@@ -308,7 +308,7 @@ static PyObject *array_time(PyObject *object, void *unused)
 {
     const weirpy_view *view = view_of(object);
     (void)unused;
-    if (view->index < 0 || view->part != WEIR_PART_DATA || strcmp(view->item->type, WEIR_TYPE_FRAMES) != 0)
+    if (view->index < 0 || view->kind != WEIR_ARRAY_DATA || strcmp(view->item->type, WEIR_TYPE_FRAMES) != 0)
         Py_RETURN_NONE;
     const weir_frames *frames = view->item->data;
     return PyFloat_FromDouble((double)frames->times_ns[view->index] / 1e9);

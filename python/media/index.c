@@ -138,7 +138,7 @@ static int read_values(column_values *values, weir_column *column, PyObject *lis
 typedef struct build {
     weir_dataset_build_options options;
     text_list paths, labels;
-    weir_clip_part *parts;
+    weir_clip_window *windows;
     weir_column *columns;
     column_values *values;
     PyObject *progress; /* a callable, borrowed; NULL = none */
@@ -162,30 +162,30 @@ static void free_build(build *self)
         free_column(&self->values[i]);
     PyMem_Free(self->values);
     PyMem_Free(self->columns);
-    PyMem_Free(self->parts);
+    PyMem_Free(self->windows);
     weirpy_text_list_free(&self->labels);
     weirpy_text_list_free(&self->paths);
 }
 
-/* parts: a list of (start_ns, end_ns, start_frame, end_frame). */
-static int read_parts(build *self, PyObject *parts)
+/* windows: a list of (start_ns, end_ns, start_frame, end_frame). */
+static int read_windows(build *self, PyObject *windows)
 {
-    if (parts == Py_None)
+    if (windows == Py_None)
         return 0;
-    self->parts = PyMem_Calloc(self->paths.length + 1, sizeof *self->parts);
-    if (!self->parts) {
+    self->windows = PyMem_Calloc(self->paths.length + 1, sizeof *self->windows);
+    if (!self->windows) {
         PyErr_NoMemory();
         return -1;
     }
     for (size_t i = 0; i < self->paths.length; i++) {
-        PyObject *part = PyList_GetItem(parts, (Py_ssize_t)i);
+        PyObject *window = PyList_GetItem(windows, (Py_ssize_t)i);
         long long start_ns, end_ns;
         unsigned long long start_frame, end_frame;
-        if (!part || !PyArg_ParseTuple(part, "LLKK", &start_ns, &end_ns, &start_frame, &end_frame))
+        if (!window || !PyArg_ParseTuple(window, "LLKK", &start_ns, &end_ns, &start_frame, &end_frame))
             return -1;
-        self->parts[i] = (weir_clip_part){ start_ns, end_ns, start_frame, end_frame };
+        self->windows[i] = (weir_clip_window){ start_ns, end_ns, start_frame, end_frame };
     }
-    self->options.parts = self->parts;
+    self->options.windows = self->windows;
     return 0;
 }
 
@@ -289,19 +289,19 @@ static PyObject *run_build(const char *path, build *self)
 
 static PyObject *index_build(PyObject *module, PyObject *args, PyObject *named)
 {
-    static char *names[] = { "path", "options", "paths", "labels", "parts", "columns", "progress", NULL };
-    PyObject *options = NULL, *path = Py_None, *paths = Py_None, *labels = Py_None, *parts = Py_None;
+    static char *names[] = { "path", "options", "paths", "labels", "windows", "columns", "progress", NULL };
+    PyObject *options = NULL, *path = Py_None, *paths = Py_None, *labels = Py_None, *windows = Py_None;
     PyObject *columns = Py_None, *progress = Py_None, *path_bytes = NULL, *result = NULL;
     build self = { 0 };
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OO|OOOOO", names, &path, &options, &paths, &labels, &parts,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OO|OOOOO", names, &path, &options, &paths, &labels, &windows,
                                      &columns, &progress) ||
         (path != Py_None && !PyUnicode_FSConverter(path, &path_bytes)))
         return NULL;
     self.progress = progress == Py_None ? NULL : progress;
     if (weirpy_fill(&self.options, build_fields, options, "index") == 0 &&
         weirpy_text_list_read(&self.paths, paths, true) == 0 &&
-        weirpy_text_list_read(&self.labels, labels, false) == 0 && read_parts(&self, parts) == 0 &&
+        weirpy_text_list_read(&self.labels, labels, false) == 0 && read_windows(&self, windows) == 0 &&
         read_columns(&self, columns) == 0) {
         self.options.paths = self.paths.texts;
         self.options.num_paths = self.paths.length;
@@ -700,7 +700,8 @@ static PyType_Spec dataset_spec = {
 
 static PyMethodDef functions[] = {
     { "index_build", (PyCFunction)(void (*)(void))index_build, METH_VARARGS | METH_KEYWORDS,
-      "index_build(path, options, paths=None, labels=None, parts=None, columns=None, progress=None): makes an index, "
+      "index_build(path, options, paths=None, labels=None, windows=None, columns=None, progress=None): makes an "
+      "index, "
       "in memory "
       "if the path is None. Returns what Dataset() opens, or None, and the progress at the end." },
     { NULL, NULL, 0, NULL },

@@ -21,8 +21,8 @@ int weirpy_array_ready(PyObject *module);
 /* What an array shows of an item. The item and the column's name live as long as the owner of the item. */
 typedef struct weirpy_view {
     weir_item *item;
-    weir_part part;
-    const char *column; /* of the user's, instead of the part; NULL = none */
+    weir_array_kind kind;
+    const char *column; /* of the user's, instead of the array; NULL = none */
     Py_ssize_t index;   /* one element of the first dimension; WEIRPY_WHOLE = all; WEIRPY_NONE = none */
 } weirpy_view;
 

@@ -1,6 +1,6 @@
 /*
  * Frames and Batch: results of weir as Python objects. Each owns its item. The object itself is an array of the pixels.
- * Its other parts are separate arrays. Views and tensors own a reference to the memory, so they may outlive the object.
+ * Its labels, times and masks are separate arrays. Views and tensors own a reference to the memory, so they may outlive the object.
  */
 #include <string.h>
 
@@ -19,10 +19,10 @@ static weir_item *item_of(PyObject *object)
     return &((result_object *)object)->item;
 }
 
-static weirpy_view whole(PyObject *object, weir_part part)
+static weirpy_view whole(PyObject *object, weir_array_kind kind)
 {
     bool is_empty = ((result_object *)object)->is_empty;
-    return (weirpy_view){ .item = item_of(object), .part = part, .index = is_empty ? WEIRPY_NONE : WEIRPY_WHOLE };
+    return (weirpy_view){ .item = item_of(object), .kind = kind, .index = is_empty ? WEIRPY_NONE : WEIRPY_WHOLE };
 }
 
 static const weir_frames *frames_of(PyObject *object)
@@ -77,33 +77,33 @@ static void result_dealloc(PyObject *object)
 
 static int result_buffer(PyObject *object, Py_buffer *view, int flags)
 {
-    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    const weirpy_view pixels = whole(object, WEIR_ARRAY_DATA);
     return weirpy_fill_buffer(object, &pixels, view, flags);
 }
 
 static PyObject *result_dlpack(PyObject *object, PyObject *args, PyObject *named)
 {
-    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    const weirpy_view pixels = whole(object, WEIR_ARRAY_DATA);
     return weirpy_dlpack(&pixels, args, named);
 }
 
 static PyObject *result_device(PyObject *object, PyObject *unused)
 {
-    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    const weirpy_view pixels = whole(object, WEIR_ARRAY_DATA);
     (void)unused;
     return weirpy_dlpack_device(&pixels);
 }
 
 static PyObject *result_shape(PyObject *object, void *unused)
 {
-    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    const weirpy_view pixels = whole(object, WEIR_ARRAY_DATA);
     (void)unused;
     return weirpy_shape(&pixels);
 }
 
 static PyObject *result_dtype(PyObject *object, void *unused)
 {
-    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    const weirpy_view pixels = whole(object, WEIR_ARRAY_DATA);
     (void)unused;
     return weirpy_dtype(&pixels);
 }
@@ -121,9 +121,9 @@ static PyObject *result_number(PyObject *object, void *unused)
     return PyLong_FromUnsignedLongLong(item_of(object)->seq);
 }
 
-static PyObject *result_part(PyObject *object, void *part)
+static PyObject *result_array(PyObject *object, void *kind)
 {
-    const weirpy_view view = whole(object, (weir_part)(intptr_t)part);
+    const weirpy_view view = whole(object, (weir_array_kind)(intptr_t)kind);
     return weirpy_array_new(object, &view);
 }
 
@@ -139,7 +139,7 @@ static Py_ssize_t result_length(PyObject *object)
 static PyObject *result_item(PyObject *object, Py_ssize_t at)
 {
     Py_ssize_t length = result_length(object);
-    weirpy_view view = whole(object, WEIR_PART_DATA);
+    weirpy_view view = whole(object, WEIR_ARRAY_DATA);
     view.index = at;
     if (length >= 0 && at >= 0 && at < length)
         return weirpy_array_new(object, &view);
@@ -148,7 +148,7 @@ static PyObject *result_item(PyObject *object, Py_ssize_t at)
     return NULL;
 }
 
-#define PART(part) ((void *)(intptr_t)(part))
+#define KIND(kind) ((void *)(intptr_t)(kind))
 #define SHARED_METHODS \
     { "__dlpack__", (PyCFunction)(void (*)(void))result_dlpack, METH_VARARGS | METH_KEYWORDS, \
       "A DLPack capsule of the pixels, without a copy." }, \
@@ -209,12 +209,13 @@ static PyGetSetDef frames_fields[] = {
     SHARED_FIELDS,
     { "name", result_name, NULL, "What the frames are of: a path, or the name that was given.", NULL },
     { "number", result_number, NULL, "The number of the file among those of its source and epoch.", NULL },
-    { "pts", result_part, NULL, "The time of each frame as the stream stores it, in units of time_base.",
-      PART(WEIR_PART_PTS) },
-    { "times_ns", result_part, NULL, "The time of each frame from the video's first one, in nanoseconds.",
-      PART(WEIR_PART_TIMES) },
-    { "mask", result_part, NULL,
-      "Of each frame: 0 = it repeats an earlier one, because the video is too short; else 1.", PART(WEIR_PART_MASK) },
+    { "pts", result_array, NULL, "The time of each frame as the stream stores it, in units of time_base.",
+      KIND(WEIR_ARRAY_PTS) },
+    { "times_ns", result_array, NULL, "The time of each frame from the video's first one, in nanoseconds.",
+      KIND(WEIR_ARRAY_TIMES) },
+    { "mask", result_array, NULL,
+      "Of each frame: 0 = it repeats an earlier one, because the video is too short; else 1.",
+      KIND(WEIR_ARRAY_MASK) },
     { "time_base", frames_time_base, NULL, "The unit of pts, in seconds: numerator and denominator.", NULL },
     { "codec", frames_codec, NULL, "FFmpeg's name of the codec.", NULL },
     { "damage", frames_damage, NULL, "What was damaged: errors, corrupt and missing frames, each a number.", NULL },
@@ -309,15 +310,15 @@ static PyMethodDef batch_methods[] = { SHARED_METHODS, { NULL, NULL, 0, NULL } }
 
 static PyGetSetDef batch_fields[] = {
     SHARED_FIELDS,
-    { "frames", result_part, NULL, "The pixels: the batch comes first, with clips then the clip.",
-      PART(WEIR_PART_DATA) },
-    { "labels", result_part, NULL, "The class of each item; -1 = unknown.", PART(WEIR_PART_LABELS) },
-    { "ids", result_part, NULL, "The number of each item in the dataset.", PART(WEIR_PART_IDS) },
-    { "sizes", result_part, NULL, "Frames, height and width of each item without padding.", PART(WEIR_PART_SIZES) },
-    { "mask", result_part, NULL, "Of each frame of each item: 1 = a frame, 0 = padding or a repeat.",
-      PART(WEIR_PART_MASK) },
-    { "valid", result_part, NULL,
-      "Of each item: 0 = it stands for one that failed, leave it out of the loss; else 1.", PART(WEIR_PART_VALID) },
+    { "frames", result_array, NULL, "The pixels: the batch comes first, with clips then the clip.",
+      KIND(WEIR_ARRAY_DATA) },
+    { "labels", result_array, NULL, "The class of each item; -1 = unknown.", KIND(WEIR_ARRAY_LABELS) },
+    { "ids", result_array, NULL, "The number of each item in the dataset.", KIND(WEIR_ARRAY_IDS) },
+    { "sizes", result_array, NULL, "Frames, height and width of each item without padding.", KIND(WEIR_ARRAY_SIZES) },
+    { "mask", result_array, NULL, "Of each frame of each item: 1 = a frame, 0 = padding or a repeat.",
+      KIND(WEIR_ARRAY_MASK) },
+    { "valid", result_array, NULL,
+      "Of each item: 0 = it stands for one that failed, leave it out of the loss; else 1.", KIND(WEIR_ARRAY_VALID) },
     { "names", batch_names, NULL, "What each item is: its path.", NULL },
     { "columns", batch_columns, NULL, "Your columns by their names: arrays of numbers, lists of texts.", NULL },
     { "epoch", batch_epoch, NULL, "The epoch of the last item.", NULL },

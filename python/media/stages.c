@@ -194,7 +194,7 @@ static PyObject *collate_stage(PyObject *self, PyObject *values)
 
 /* ---- the items of a dataset --------------------------------------------------------------------------------------- */
 
-static const char *const orders[] = { "listed", "shuffled", "windows", "buckets", "groups", NULL };
+static const char *const orders[] = { "listed", "shuffled", "blocks", "buckets", "groups", NULL };
 static const char *const shares[] = { "exact", "pad", "drop", NULL };
 static const char *const failed_words[] = { "default", "replace", "mask", "skip", NULL };
 
@@ -205,7 +205,7 @@ static const weirpy_field sampler_fields[] = {
     WEIRPY_ENUM(weir_sampler_source_config, sampler.share, shares),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.num_items, WEIRPY_U64),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.seed, WEIRPY_U64),
-    WEIRPY_FIELD(weir_sampler_source_config, sampler.window_items, WEIRPY_U64),
+    WEIRPY_FIELD(weir_sampler_source_config, sampler.block_items, WEIRPY_U64),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.num_buckets, WEIRPY_U32),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.replacement, WEIRPY_BOOL),
     WEIRPY_FIELD(weir_sampler_source_config, sampler.num_samples, WEIRPY_U64),

@@ -17,7 +17,7 @@ import weir
 
 @pytest.fixture(scope="session")
 def rows(clips):
-    """24 clips: parts of six files."""
+    """24 clips: windows of six files."""
     return [{"path": str(path), "label": path.parent.name, "start": part * 0.5, "end": part * 0.5 + 0.5, "part": part,
              "score": part / 4, "note": f"{path.stem}.{part}"}
             for path in sorted(clips.glob("*/*.mp4")) for part in range(4)]
@@ -119,7 +119,7 @@ def test_batches_of_buckets_have_clips_of_similar_sizes(rows):
     assert spread["by part"] < 0.7 * spread["shuffled"]
 
 
-def test_clips_of_one_file_follow_each_other_within_a_window(index):
+def test_clips_of_one_file_follow_each_other_within_a_block(index):
     with small(index, group_files=24, keep_open=2) as loader:
         for _ in range(2):
             numbers = ids_of(loader)

@@ -108,7 +108,7 @@ class Index:
 
     @property
     def fingerprint(self):
-        """A number that changes with the contents: clips, sizes, labels, parts, columns, conditions."""
+        """A number that changes with the contents: clips, sizes, labels, windows, columns, conditions."""
         return self._facts["fingerprint"]
 
     @property
@@ -239,7 +239,7 @@ def _is_number(text, kind):
 # ---- rows ----
 
 def _read_rows(source, labels):
-    """The arguments of index_build() for a list: paths, labels, parts, columns."""
+    """The arguments of index_build() for a list: paths, labels, windows, columns."""
     rows = [_as_row(row) for row in source]
     if labels is not None:
         labels = _options.as_list(labels)
@@ -248,7 +248,7 @@ def _read_rows(source, labels):
         for row, label in zip(rows, labels):
             row["label"] = label
     texts = [None if row.get("label") is None else str(row["label"]) for row in rows]
-    arguments = {"paths": [row["path"] for row in rows], "parts": _read_parts(rows)}
+    arguments = {"paths": [row["path"] for row in rows], "windows": _read_windows(rows)}
     if any(text is not None for text in texts):
         arguments["labels"] = texts
     names = dict.fromkeys(name for row in rows for name in row if name not in ("path", "label", *_PART))
@@ -268,7 +268,7 @@ def _as_row(row):
     raise TypeError(f"a clip of a list is a path, (path, label), or a dict with \"path\", not {row!r}")
 
 
-def _read_parts(rows):
+def _read_windows(rows):
     if not any(row.get(name) is not None for row in rows for name in _PART):
         return None
     return [(_seconds(row, "start"), _seconds(row, "end"), _frame(row, "start_frame"), _frame(row, "end_frame"))

@@ -23,7 +23,7 @@ class Loader:
     frames: of a clip, `stride` frames apart (a float: seconds), from `start`: "random", "first", "center", "even", or "spread"
     evenly over the video. clips: so many of each video; then batches have the shape (batch, clip, …).
     size: pictures are scaled so that the shortest side has so many pixels; (height, width): exactly so, as `resize` says.
-    crop: "center", "random", "resized" (a random part, resized), or None. crop_size: by default `size`. flip: True, or the
+    crop: "center", "random", "resized" (a random crop, resized), or None. crop_size: by default `size`. flip: True, or the
     probability of a mirror image. Crops and flips are the same for all frames of a clip.
     dtype: "uint8", "float16", "bfloat16", "float32", or "uint16" with pixel="rgb48". Floats are (value / 255 - mean) / std.
     layout: "THWC", "TCHW" or "CTHW" of a clip; the batch comes first.
@@ -438,10 +438,10 @@ def _find_order(index, shuffle, buckets, bucket_by, group_files, batch_items):
         raise ValueError(f"{'group_files' if buckets is None else 'buckets'} is for shuffle=True")
     if buckets is not None:
         options = {"sampler.order": "buckets", "sampler.num_buckets": _options.whole(buckets, "buckets", 1),
-                   "sampler.window_items": batch_items}
+                   "sampler.block_items": batch_items}
         return options, index._dataset.read_sizes(bucket_by)
     if group_files is not None:
-        options = {"sampler.order": "groups", "sampler.window_items": _options.whole(group_files, "group_files", 1)}
+        options = {"sampler.order": "groups", "sampler.block_items": _options.whole(group_files, "group_files", 1)}
         return options, index._dataset.read_files()
     return {"sampler.order": "shuffled" if shuffle else "listed"}, None
 

@@ -14,14 +14,14 @@ def decode_many(sources, frames=None, size=None, *, fps=None, every=None, indice
 
     sources: paths, URLs, the bytes of files (any objects with a buffer, which are not copied), or file objects, which are
     read first. The frames of each video are chosen in one of these ways:
-      frames     so many, spread evenly: the middles of equal parts (default: 32)
+      frames     so many, spread evenly: the middles of equal intervals (default: 32)
       fps        so many for each second, repeated or skipped as needed
       every      each n-th
       indices    by their numbers; negative ones count from the end
       times      those shown at these times in seconds, with tolerance, match, outside and origin as in Video.at()
       keyframes  those that are marked as keyframes
       clips      so many clips of `frames` frames at a stride, as in Video.clips()
-    between: (start, stop) in seconds: only the frames of this part. size: the shortest side, or (height, width).
+    between: (start, stop) in seconds: only the frames of this window. size: the shortest side, or (height, width).
     on_error: "return", or "raise": the first failure ends it. Each exception is a weir.Error, whose `number` is that of the
     source. concurrency: videos at a time, by default as many as there are CPUs. deadline: seconds after which a video counts as
     failed. The other options are those of Video. For untrusted bytes: isolated=True, with a deadline and max_memory.

@@ -110,25 +110,25 @@ def runs(path):
     return rows
 
 
-def summary(path, *, run="last", **part):
-    """The summary of a recorded run, as `weir summary --full` prints it. part: as of read_stats()."""
-    return _core.summary(path, {**_part(run, part), "no_replay": "phase" not in part})
+def summary(path, *, run="last", **selection):
+    """The summary of a recorded run, as `weir summary --full` prints it. selection: as of read_stats()."""
+    return _core.summary(path, {**_selected(run, selection), "no_replay": "phase" not in selection})
 
 
-def explain(path, *, run="last", verbose=False, **part):
-    """What limits a recorded run, why, and what would help: a text, as `weir explain` prints it. part: as of read_stats()."""
-    return (_core.explain_all if verbose else _core.explain)(path, _part(run, part))
+def explain(path, *, run="last", verbose=False, **selection):
+    """What limits a recorded run, why, and what would help: a text, as `weir explain` prints it. selection: as of read_stats()."""
+    return (_core.explain_all if verbose else _core.explain)(path, _selected(run, selection))
 
 
-def limit(path, *, run="last", **part):
+def limit(path, *, run="last", **selection):
     """What limits a recorded run, as a dict: kind, name, sentence, confidence (0 to 1), certainty, evidence, advice and others. What
     is not known is None. gain is the predicted throughput divided by the present one."""
-    return _core.limit(path, _part(run, part))
+    return _core.limit(path, _selected(run, selection))
 
 
-def _part(run, part):
-    unknown = set(part) - {"node", "rank", "start", "end", "steps", "phase", "mode"}
+def _selected(run, selection):
+    unknown = set(selection) - {"node", "rank", "start", "end", "steps", "phase", "mode"}
     if unknown:
         raise TypeError(f"unknown option: {sorted(unknown)[0]!r}")
-    part = dict(part)
-    return _filter(run, node_id=part.pop("node", None), **part)
+    selection = dict(selection)
+    return _filter(run, node_id=selection.pop("node", None), **selection)

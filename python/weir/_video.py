@@ -148,7 +148,7 @@ class Video:
         return self._request(sampling)
 
     def spread(self, count):
-        """count frames, evenly over the video: the middles of equal parts."""
+        """count frames, evenly over the video: the middles of equal intervals."""
         return self._request({"what": "uniform", "count": count})
 
     def clips(self, count, *, frames, stride=1, start="random", short="last", epoch=0, number=0):

@@ -14,16 +14,16 @@
 #include <weir/video.h>
 
 #include "stages/batch/convert.h"
+#include "stages/batch/crop.h"
 #include "stages/batch/tensor.h"
-#include "stages/batch/window.h"
 #include "stages/memory/block_pool.h"
 #include "stages/memory/column_values.h"
 #include "stages/memory/pixel_rows.h"
 
-/* A pending clip, and its crop window. */
+/* A pending clip, and its crop. */
 typedef struct collate_clip {
     weir_item item;
-    weir_selection window;
+    weir_crop_area crop;
     uint64_t id;
 } collate_clip;
 
@@ -114,16 +114,16 @@ static bool is_planar(const weir_frames *frames)
     return frames->layout == WEIR_LAYOUT_NCHW && frames->channels > 1;
 }
 
-static picture view_frame(const weir_frames *frames, uint32_t frame, const weir_selection *window)
+static picture view_frame(const weir_frames *frames, uint32_t frame, const weir_crop_area *crop)
 {
     size_t pixel_bytes = weir_pixel_value_bytes(frames->pixel) * (is_planar(frames) ? 1 : frames->channels);
     size_t row_stride = frames->width * pixel_bytes;
     return (picture){
-        .data = frames->data + frame * frames->frame_bytes + window->y * row_stride + window->x * pixel_bytes,
+        .data = frames->data + frame * frames->frame_bytes + crop->y * row_stride + crop->x * pixel_bytes,
         .row_stride = row_stride,
         .plane_stride = is_planar(frames) ? row_stride * frames->height : 0,
-        .width = window->width,
-        .height = window->height,
+        .width = crop->width,
+        .height = crop->height,
     };
 }
 
@@ -135,8 +135,8 @@ static void resize_picture(const collate_job *job, const weir_taps *across, cons
     size_t row_stride = (size_t)across->num_outputs * row_channels * job->pixel_value_bytes;
     size_t plane_bytes = row_stride * down->num_outputs;
     for (uint32_t p = 0; p < (planar ? job->channels : 1); p++)
-        weir__window_resize(across, down, from->data + p * from->plane_stride, from->row_stride, from->width,
-                            row_channels, job->pixel_value_bytes, worker->resized + p * plane_bytes, worker->row);
+        weir__crop_resize(across, down, from->data + p * from->plane_stride, from->row_stride, from->width,
+                          row_channels, job->pixel_value_bytes, worker->resized + p * plane_bytes, worker->row);
     *from = (picture){ .data = worker->resized,
                        .row_stride = row_stride,
                        .plane_stride = planar ? plane_bytes : 0,
@@ -242,24 +242,24 @@ static int write_clip(const collate_job *job, size_t at)
     bool is_resized = job->config->crop == WEIR_CROP_RESIZED;
     int rc = WEIR_OK;
     if (is_resized)
-        rc = weir__taps_make(&across, clip->window.width, job->config->crop_width);
+        rc = weir__taps_make(&across, clip->crop.width, job->config->crop_width);
     if (is_resized && rc == WEIR_OK)
-        rc = weir__taps_make(&down, clip->window.height, job->config->crop_height);
+        rc = weir__taps_make(&down, clip->crop.height, job->config->crop_height);
     bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
-    bool is_straight = !clip->window.is_flipped && (job->channels == 1 || is_planar(frames) == to_planar);
+    bool is_straight = !clip->crop.is_flipped && (job->channels == 1 || is_planar(frames) == to_planar);
     uint32_t own_frames = frames->num_frames / job->axis_clips; /* of each of its clips */
     for (uint32_t frame = 0; rc == WEIR_OK && frame < job->num_frames; frame++) {
         picture from = { 0 };
         uint32_t step = frame % job->axis_frames;
         if (step < own_frames) {
             uint32_t own_frame = frame / job->axis_frames * own_frames + step;
-            from = view_frame(frames, own_frame, &clip->window);
+            from = view_frame(frames, own_frame, &clip->crop);
             if (is_resized)
                 resize_picture(job, &across, &down, &from);
             if (is_straight)
                 write_straight(job, at, frame, &from);
             else
-                write_rows(job, at, frame, &from, clip->window.is_flipped);
+                write_rows(job, at, frame, &from, clip->crop.is_flipped);
             job->batch->mask[at * job->num_frames + frame] = frames->mask ? frames->mask[own_frame] : 1;
         }
         if (from.width < job->width || from.height < job->height)
@@ -279,8 +279,8 @@ static int describe_clip(weir_collated *batch, size_t at, const collate_job *job
     batch->ids[at] = (int64_t)clip->id;
     batch->valid[at] = !(frames->entry && frames->entry->stands_in);
     batch->sizes[3 * at] = (int32_t)frames->num_frames;
-    batch->sizes[3 * at + 1] = (int32_t)(is_resized ? job->config->crop_height : clip->window.height);
-    batch->sizes[3 * at + 2] = (int32_t)(is_resized ? job->config->crop_width : clip->window.width);
+    batch->sizes[3 * at + 1] = (int32_t)(is_resized ? job->config->crop_height : clip->crop.height);
+    batch->sizes[3 * at + 2] = (int32_t)(is_resized ? job->config->crop_width : clip->crop.width);
     batch->epoch = frames->entry ? frames->entry->epoch : clip->item.epoch;
     batch->names[at] = strdup(clip->item.label ? clip->item.label : "");
     return batch->names[at] ? WEIR_OK : WEIR_ENOMEM;
@@ -291,7 +291,7 @@ static int reserve_rows(collate_worker *worker, const collate_job *job)
 {
     size_t row_bytes = 0;
     for (size_t i = 0; i < worker->num_clips; i++)
-        row_bytes = worker->clips[i].window.width > row_bytes ? worker->clips[i].window.width : row_bytes;
+        row_bytes = worker->clips[i].crop.width > row_bytes ? worker->clips[i].crop.width : row_bytes;
     row_bytes = (row_bytes > job->width ? row_bytes : job->width) * job->channels * job->pixel_value_bytes;
     size_t resized_bytes = (size_t)job->width * job->height * job->channels * job->pixel_value_bytes;
     if (row_bytes > worker->row_bytes) {
@@ -415,7 +415,7 @@ static int collate_config_init(void *self, weir_error *error)
     if ((unsigned)config->dtype > WEIR_DTYPE_UINT16 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "dtype or layout is not a value of its enum; see weir/collate.h");
-    int rc = weir__window_check(config, error);
+    int rc = weir__crop_check(config, error);
     if (rc == WEIR_OK)
         rc = weir__allocator_use(config->allocator, "collate", error);
     if (rc != WEIR_OK)
@@ -498,7 +498,7 @@ static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     int rc = check_clip(worker, frames, task);
     if (rc != WEIR_OK)
         return rc;
-    rc = weir__window_draw(config, frames->width, frames->height, epoch, clip.id, &clip.window, &error);
+    rc = weir__crop_draw(config, frames->width, frames->height, epoch, clip.id, &clip.crop, &error);
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, 0, "%s", error.message);
 

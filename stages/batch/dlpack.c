@@ -138,61 +138,61 @@ static dl_tensor describe_tensor(owned_tensor *own, const weir_tensor *tensor)
     };
 }
 
-/* False = they have no such part. */
-static bool choose_frames_part(const weir_frames *frames, weir_part part, weir_tensor *tensor)
+/* False = they have no such array. */
+static bool choose_frames_array(const weir_frames *frames, weir_array_kind kind, weir_tensor *tensor)
 {
-    switch (part) {
-    case WEIR_PART_PTS:
-        *tensor = weir__frames_part(frames, frames->pts, 'i', sizeof *frames->pts);
+    switch (kind) {
+    case WEIR_ARRAY_PTS:
+        *tensor = weir__frames_tensor(frames, frames->pts, 'i', sizeof *frames->pts);
         return frames->pts;
-    case WEIR_PART_TIMES:
-        *tensor = weir__frames_part(frames, frames->times_ns, 'i', sizeof *frames->times_ns);
+    case WEIR_ARRAY_TIMES:
+        *tensor = weir__frames_tensor(frames, frames->times_ns, 'i', sizeof *frames->times_ns);
         return frames->times_ns;
-    case WEIR_PART_MASK:
-        *tensor = weir__frames_part(frames, frames->mask, 'u', sizeof *frames->mask);
+    case WEIR_ARRAY_MASK:
+        *tensor = weir__frames_tensor(frames, frames->mask, 'u', sizeof *frames->mask);
         return frames->mask;
-    case WEIR_PART_DATA:
-    case WEIR_PART_LABELS:
-    case WEIR_PART_IDS:
-    case WEIR_PART_SIZES:
-    case WEIR_PART_VALID: break;
+    case WEIR_ARRAY_DATA:
+    case WEIR_ARRAY_LABELS:
+    case WEIR_ARRAY_IDS:
+    case WEIR_ARRAY_SIZES:
+    case WEIR_ARRAY_VALID: break;
     }
     return false;
 }
 
-/* False = it has no such part. */
-static bool choose_batch_part(const weir_collated *batch, weir_part part, weir_tensor *tensor)
+/* False = it has no such array. */
+static bool choose_batch_array(const weir_collated *batch, weir_array_kind kind, weir_tensor *tensor)
 {
     int64_t num_items = tensor->shape[0];
-    switch (part) {
-    case WEIR_PART_LABELS:
+    switch (kind) {
+    case WEIR_ARRAY_LABELS:
         *tensor = (weir_tensor){ batch->labels, 'i', sizeof *batch->labels, 1, { num_items }, { 0 } };
         return true;
-    case WEIR_PART_IDS:
+    case WEIR_ARRAY_IDS:
         *tensor = (weir_tensor){ batch->ids, 'i', sizeof *batch->ids, 1, { num_items }, { 0 } };
         return true;
-    case WEIR_PART_SIZES:
+    case WEIR_ARRAY_SIZES:
         *tensor = (weir_tensor){ batch->sizes, 'i', sizeof *batch->sizes, 2, { num_items, 3 }, { 0 } };
         return true;
-    case WEIR_PART_MASK: *tensor = weir__batch_mask(batch); return true;
-    case WEIR_PART_VALID:
+    case WEIR_ARRAY_MASK: *tensor = weir__batch_mask(batch); return true;
+    case WEIR_ARRAY_VALID:
         *tensor = (weir_tensor){ batch->valid, 'u', sizeof *batch->valid, 1, { num_items }, { 0 } };
         return true;
-    case WEIR_PART_DATA:
-    case WEIR_PART_TIMES:
-    case WEIR_PART_PTS: break;
+    case WEIR_ARRAY_DATA:
+    case WEIR_ARRAY_TIMES:
+    case WEIR_ARRAY_PTS: break;
     }
     return false;
 }
 
-/* The part of a batch or of frames, whose data is in *tensor already. False = it has no such part. */
-static bool choose_part(const weir_item *item, weir_part part, weir_tensor *tensor)
+/* The array of a batch or of frames, whose data is in *tensor already. False = it has no such array. */
+static bool choose_array(const weir_item *item, weir_array_kind kind, weir_tensor *tensor)
 {
-    if (part == WEIR_PART_DATA)
+    if (kind == WEIR_ARRAY_DATA)
         return true;
     if (weir__item_is(item, WEIR_TYPE_FRAMES))
-        return choose_frames_part(item->data, part, tensor);
-    return weir__item_is(item, WEIR_TYPE_COLLATED) && choose_batch_part(item->data, part, tensor);
+        return choose_frames_array(item->data, kind, tensor);
+    return weir__item_is(item, WEIR_TYPE_COLLATED) && choose_batch_array(item->data, kind, tensor);
 }
 
 /* What the CPU may touch is also memory of the host, which is all that some consumers know. */
@@ -226,15 +226,15 @@ static int share_tensor(weir_item *item, const weir_tensor *tensor, owned_tensor
     return WEIR_OK;
 }
 
-static int make_tensor(weir_item *item, weir_part part, const weir_memory *wanted, owned_tensor **to,
+static int make_tensor(weir_item *item, weir_array_kind kind, const weir_memory *wanted, owned_tensor **to,
                        dl_tensor *described, weir_error *error)
 {
     weir_tensor tensor;
     int rc = weir__item_tensor(item, &tensor, error);
     if (rc != WEIR_OK)
         return rc;
-    if (!choose_part(item, part, &tensor))
-        return weir_error_set(error, WEIR_EINVAL, 0, "an item of type \"%s\" has no part %d", item->type, (int)part);
+    if (!choose_array(item, kind, &tensor))
+        return weir_error_set(error, WEIR_EINVAL, 0, "an item of type \"%s\" has no array %d", item->type, (int)kind);
     rc = name_memory(wanted, &tensor.memory, error);
     return rc == WEIR_OK ? share_tensor(item, &tensor, to, described, error) : rc;
 }
@@ -288,8 +288,8 @@ int weir_column_to_dlpack(weir_item *item, const char *name, struct DLManagedTen
     return rc;
 }
 
-int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted, struct DLManagedTensorVersioned **to,
-                   weir_error *error)
+int weir_to_dlpack(weir_item *item, weir_array_kind kind, const weir_memory *wanted,
+                   struct DLManagedTensorVersioned **to, weir_error *error)
 {
     owned_tensor *own;
     dl_tensor tensor;
@@ -297,13 +297,13 @@ int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted, s
         *to = NULL;
     if (!item || !to)
         return refuse_null(error);
-    int rc = make_tensor(item, part, wanted, &own, &tensor, error);
+    int rc = make_tensor(item, kind, wanted, &own, &tensor, error);
     if (rc == WEIR_OK)
         give_versioned(own, &tensor, to);
     return rc;
 }
 
-int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memory *wanted,
+int weir_to_dlpack_unversioned(weir_item *item, weir_array_kind kind, const weir_memory *wanted,
                                struct DLManagedTensor **to, weir_error *error)
 {
     owned_tensor *own;
@@ -312,7 +312,7 @@ int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memor
         *to = NULL;
     if (!item || !to)
         return refuse_null(error);
-    int rc = make_tensor(item, part, wanted, &own, &tensor, error);
+    int rc = make_tensor(item, kind, wanted, &own, &tensor, error);
     if (rc != WEIR_OK)
         return rc;
     own->as.managed = (dl_managed){ .tensor = tensor, .context = own, .deleter = delete_managed };

@@ -187,7 +187,7 @@ static named_tensor name_tensor(const char *name, const char *dtype, const weir_
     return named;
 }
 
-static const char *const part_names[] = { "pts", "times_ns", "mask" }; /* of frames */
+static const char *const array_names[] = { "pts", "times_ns", "mask" }; /* of frames */
 
 int weir_write_safetensors(const weir_item *item, const char *path, weir_error *error)
 {
@@ -203,13 +203,13 @@ int weir_write_safetensors(const weir_item *item, const char *path, weir_error *
         rc = weir_memory_check(tensor.memory, "safetensors", error);
     if (rc != WEIR_OK || is_batch)
         return rc == WEIR_OK ? write_batch(item->data, path, error) : rc;
-    weir_tensor parts[] = { weir__frames_part(frames, frames->pts, 'i', sizeof *frames->pts),
-                            weir__frames_part(frames, frames->times_ns, 'i', sizeof *frames->times_ns),
-                            weir__frames_part(frames, frames->mask, 'u', sizeof *frames->mask) };
+    weir_tensor arrays[] = { weir__frames_tensor(frames, frames->pts, 'i', sizeof *frames->pts),
+                             weir__frames_tensor(frames, frames->times_ns, 'i', sizeof *frames->times_ns),
+                             weir__frames_tensor(frames, frames->mask, 'u', sizeof *frames->mask) };
     named_tensor tensors[4] = { name_tensor("frames", tensor.num_bytes == 1 ? "U8" : "U16", &tensor) };
     size_t num_tensors = 1;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].data) /* frames that a program made may lack some */
-            tensors[num_tensors++] = name_tensor(part_names[i], parts[i].kind == 'u' ? "U8" : "I64", &parts[i]);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        if (arrays[i].data) /* frames that a program made may lack some */
+            tensors[num_tensors++] = name_tensor(array_names[i], arrays[i].kind == 'u' ? "U8" : "I64", &arrays[i]);
     return write_tensors(tensors, num_tensors, NULL, path, error);
 }

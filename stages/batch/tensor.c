@@ -70,7 +70,7 @@ static weir_tensor collated_tensor(const weir_collated *batch)
     return tensor;
 }
 
-weir_tensor weir__frames_part(const weir_frames *frames, void *values, char kind, size_t num_bytes)
+weir_tensor weir__frames_tensor(const weir_frames *frames, void *values, char kind, size_t num_bytes)
 {
     weir_tensor tensor = {
         .data = values, .kind = kind, .num_bytes = (uint8_t)num_bytes, .num_dims = 1, .shape = { frames->num_frames }

@@ -31,7 +31,7 @@ typedef struct weir_tensor {
 int weir__item_tensor(const weir_item *item, weir_tensor *tensor, weir_error *error);
 
 /* An array with a value for each frame, in the frames' shape. Borrows the values. */
-weir_tensor weir__frames_part(const weir_frames *frames, void *values, char kind, size_t num_bytes);
+weir_tensor weir__frames_tensor(const weir_frames *frames, void *values, char kind, size_t num_bytes);
 
 /* [B, N], or with an axis of clips [B, clips, N / clips]. Borrows it. */
 weir_tensor weir__batch_mask(const weir_collated *batch);

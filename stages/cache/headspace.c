@@ -1,4 +1,4 @@
-/* Results of the pipeline for the first part, replayed ones for the second, then those of the pipeline again. */
+/* Results of the pipeline for the first round, replayed ones for the second, then those of the pipeline again. */
 #include <weir/headspace.h>
 
 #include <stdio.h>
@@ -11,17 +11,17 @@
 #include "stages/cache/step_times.h"
 #include "stages/memory/kept_items.h"
 
-typedef enum headspace_part { PART_LOADER, PART_REPLAYED, PART_DONE } headspace_part;
+typedef enum headspace_round { ROUND_LOADER, ROUND_REPLAYED, ROUND_DONE } headspace_round;
 
 struct weir_headspace {
     weir_headspace_options options;
     weir_kept_items kept;
-    headspace_part part;
-    uint32_t num_skipped; /* steps of the current part that did not count */
+    headspace_round round;
+    uint32_t num_skipped; /* steps of the current round that did not count */
     bool stands_still;    /* the pipeline has no task that runs */
     int64_t returned_ns;  /* when the last result was returned; 0 = the next step cannot be measured */
     int64_t epoch_ns;     /* when WEIR_EPOCH was returned: until the next call, time belongs to no step; 0 = not */
-    weir_step_times times[2]; /* of PART_LOADER and PART_REPLAYED */
+    weir_step_times times[2]; /* of ROUND_LOADER and ROUND_REPLAYED */
     bool marks_replay;        /* the pipeline is in WEIR_PHASE_REPLAY, and `phase` was its phase before */
     char phase[64];
 };
@@ -60,7 +60,7 @@ static bool is_warming_up(const weir_headspace *headspace)
 {
     enum { MAX_RESTLESS_STEPS = 1000 };
     return headspace->num_skipped < headspace->options.warmup_steps ||
-           (headspace->part == PART_REPLAYED && !headspace->stands_still &&
+           (headspace->round == ROUND_REPLAYED && !headspace->stands_still &&
             headspace->num_skipped < MAX_RESTLESS_STEPS);
 }
 
@@ -82,28 +82,28 @@ static void end_replay(weir_headspace *headspace, weir_pipeline *pipeline)
     headspace->marks_replay = false;
 }
 
-/* A step has ended. The first ones of a part do not count: queues fill, caches warm up. */
+/* A step has ended. The first ones of a round do not count: queues fill, caches warm up. */
 static void count_step(weir_headspace *headspace, weir_pipeline *pipeline)
 {
     int64_t now_ns = weir_clock_ns();
     int64_t step_ns = now_ns - headspace->returned_ns;
     bool is_known = headspace->returned_ns != 0;
     headspace->returned_ns = now_ns;
-    if (!is_known || headspace->part == PART_DONE)
+    if (!is_known || headspace->round == ROUND_DONE)
         return;
     if (is_warming_up(headspace)) {
         headspace->num_skipped++;
         return;
     }
-    if (headspace->part == PART_REPLAYED)
+    if (headspace->round == ROUND_REPLAYED)
         mark_replay(headspace, pipeline);
-    weir_step_times *times = &headspace->times[headspace->part];
+    weir_step_times *times = &headspace->times[headspace->round];
     weir__step_times_add(times, (double)step_ns / (double)WEIR_SECOND);
     if (times->num_steps < headspace->options.num_steps)
         return;
-    headspace->part++;
+    headspace->round++;
     headspace->num_skipped = 0;
-    if (headspace->part == PART_DONE) {
+    if (headspace->round == ROUND_DONE) {
         weir__kept_items_free(&headspace->kept);
         log_headspace(headspace, pipeline);
     }
@@ -129,13 +129,13 @@ int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir
     if (headspace->epoch_ns && headspace->returned_ns)
         headspace->returned_ns += weir_clock_ns() - headspace->epoch_ns;
     headspace->epoch_ns = 0;
-    if (headspace->part == PART_REPLAYED && is_running(headspace, pipeline))
+    if (headspace->round == ROUND_REPLAYED && is_running(headspace, pipeline))
         weir__kept_items_lend(&headspace->kept, item);
     else {
         end_replay(headspace, pipeline);
         status = weir_pipeline_next(pipeline, item, timeout_ns);
     }
-    if (status == WEIR_OK && headspace->part == PART_LOADER && weir__kept_items_has_room(&headspace->kept) &&
+    if (status == WEIR_OK && headspace->round == ROUND_LOADER && weir__kept_items_has_room(&headspace->kept) &&
         !weir__kept_items_add(&headspace->kept, item) && headspace->kept.num_items == 0) {
         weir_item_release(item);
         return WEIR_ENOMEM;
@@ -155,8 +155,8 @@ int weir_headspace_report_sized(const weir_headspace *headspace, weir_headspace_
     if (!headspace || !result)
         return WEIR_EINVAL;
     weir_headspace_result own =
-        weir__step_times_compare(&headspace->times[PART_LOADER], &headspace->times[PART_REPLAYED]);
-    own.is_complete = headspace->part == PART_DONE;
+        weir__step_times_compare(&headspace->times[ROUND_LOADER], &headspace->times[ROUND_REPLAYED]);
+    own.is_complete = headspace->round == ROUND_DONE;
     /* Steps are between results, and the pipeline must not have ended when the first result is replayed. */
     own.num_needed = (uint64_t)headspace->options.warmup_steps + headspace->options.num_steps + 2;
     weir__step_times_describe(&own);

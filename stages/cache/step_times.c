@@ -10,19 +10,19 @@ void weir__step_times_add(weir_step_times *times, double step_s)
     times->squares += before * (step_s - times->mean_s);
 }
 
-static weir_headspace_part part_of(const weir_step_times *times)
+static weir_headspace_times summary_of(const weir_step_times *times)
 {
     double num_steps = (double)times->num_steps;
-    weir_headspace_part part = { .num_steps = times->num_steps, .mean_s = times->mean_s };
+    weir_headspace_times sums = { .num_steps = times->num_steps, .mean_s = times->mean_s };
     if (times->num_steps > 1)
-        part.standard_error_s = sqrt(times->squares / (num_steps - 1) / num_steps);
-    return part;
+        sums.standard_error_s = sqrt(times->squares / (num_steps - 1) / num_steps);
+    return sums;
 }
 
 /* The error of a quotient of two independent means, to first order. */
 weir_headspace_result weir__step_times_compare(const weir_step_times *loader, const weir_step_times *replayed)
 {
-    weir_headspace_result result = { .loader = part_of(loader), .replayed = part_of(replayed) };
+    weir_headspace_result result = { .loader = summary_of(loader), .replayed = summary_of(replayed) };
     if (loader->num_steps == 0 || replayed->num_steps == 0 || loader->mean_s <= 0)
         return result;
     double quotient = replayed->mean_s / loader->mean_s;

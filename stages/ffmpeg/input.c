@@ -111,11 +111,11 @@ int weir__input_check_whole(const weir_item *item, weir_error *error)
 {
     const weir_entry *entry;
     int rc = weir__input_check(item, &entry, error);
-    if (rc != WEIR_OK || !entry || weir_clip_part_is_whole(&entry->part))
+    if (rc != WEIR_OK || !entry || weir_clip_window_is_whole(&entry->window))
         return rc;
     return weir_error_set(
         error, WEIR_EUNSUPPORTED, 0,
-        "the clip is a part of its file (start, end), which only video stages without sound decode");
+        "the clip is a window of its file (start, end), which only video stages without sound decode");
 }
 
 static int fail_input_memory(weir_error *error)

@@ -81,7 +81,7 @@ WEIR_SIBLING_API bool weir__input_pass(weir_local_file *file, weir_local_host *h
    WEIR_EDATA with *error filled. */
 WEIR_SIBLING_API int weir__input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
-/* The same, for a stage that cannot decode parts of files: WEIR_EUNSUPPORTED if the entry is one. */
+/* The same, for a stage that cannot decode windows of files: WEIR_EUNSUPPORTED if the entry is one. */
 int weir__input_check_whole(const weir_item *item, weir_error *error);
 
 /*

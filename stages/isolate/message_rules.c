@@ -107,7 +107,7 @@
     FIELD(type, shared, OURS, 0, 0) \
     FIELD(type, num_views, OURS, 0, 0)
 
-#define PART_FIELDS(FIELD, type) \
+#define WINDOW_FIELDS(FIELD, type) \
     FIELD(type, start_ns, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(type, end_ns, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(type, start_frame, UNSIGNED, 0, UINT64_MAX) \
@@ -126,7 +126,7 @@
     FIELD(type, archive_length, UNSIGNED, 0, UINT64_MAX) \
     FIELD(type, offset, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(type, stands_in, UNSIGNED, false, true) \
-    FIELD(type, part, STRUCT, &weir__part_rules, 0) \
+    FIELD(type, window, STRUCT, &weir__window_rules, 0) \
     FIELD(type, validator, OURS, 0, 0) \
     FIELD(type, occurrence, UNSIGNED, 0, UINT64_MAX) \
     FIELD(type, values, OURS, 0, 0) /* which the child does not need */ \
@@ -181,7 +181,7 @@ DEFINE_STRUCT_RULES(weir__head_rules, isolated_head, "head", HEAD_FIELDS);
 DEFINE_STRUCT_RULES(weir__cost_rules, weir_decode_cost, "cost", COST_FIELDS);
 DEFINE_STRUCT_RULES(weir__frames_rules, weir_frames, "frames", FRAMES_FIELDS);
 DEFINE_STRUCT_RULES(weir__audio_rules, weir_audio, "audio", AUDIO_FIELDS);
-DEFINE_STRUCT_RULES(weir__part_rules, weir_clip_part, "part", PART_FIELDS);
+DEFINE_STRUCT_RULES(weir__window_rules, weir_clip_window, "window", WINDOW_FIELDS);
 DEFINE_STRUCT_RULES(weir__entry_rules, weir_entry, "entry", ENTRY_FIELDS);
 DEFINE_STRUCT_RULES(weir__info_rules, weir_video_info, "info", INFO_FIELDS);
 DEFINE_STRUCT_RULES(weir__frames_size_rules, weir_frames_size, "size", FRAMES_SIZE_FIELDS);

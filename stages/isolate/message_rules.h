@@ -8,7 +8,7 @@
 
 #include "stages/config/field_rules.h"
 
-extern const struct_rules weir__head_rules, weir__cost_rules, weir__part_rules, weir__frames_rules, weir__audio_rules,
-    weir__entry_rules, weir__info_rules, weir__frames_size_rules, weir__times_rules;
+extern const struct_rules weir__head_rules, weir__cost_rules, weir__window_rules, weir__frames_rules,
+    weir__audio_rules, weir__entry_rules, weir__info_rules, weir__frames_size_rules, weir__times_rules;
 
 #endif

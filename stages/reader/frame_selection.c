@@ -123,12 +123,12 @@ static int check_amount(const weir_sampling *sampling, weir_error *error)
     return WEIR_OK;
 }
 
-static int check_stretch(const weir_sampling *sampling, weir_error *error)
+static int check_length(const weir_sampling *sampling, weir_error *error)
 {
-    if (sampling->stretch_ns < 0 || (sampling->stretch_ns && sampling->stretch_frames))
-        return refuse_sampling(error, "set either stretch_frames or stretch_ns, not both");
-    if ((sampling->stretch_ns || sampling->stretch_frames) && sampling->what != WEIR_SAMPLE_RANDOM)
-        return refuse_sampling(error, "only random frames can have stretch_frames or stretch_ns");
+    if (sampling->length_ns < 0 || (sampling->length_ns && sampling->length_frames))
+        return refuse_sampling(error, "set either length_frames or length_ns, not both");
+    if ((sampling->length_ns || sampling->length_frames) && sampling->what != WEIR_SAMPLE_RANDOM)
+        return refuse_sampling(error, "only random frames can have length_frames or length_ns");
     return WEIR_OK;
 }
 
@@ -136,7 +136,7 @@ static int check_stretch(const weir_sampling *sampling, weir_error *error)
 static int check_sampling(const weir_sampling *sampling, weir_error *error)
 {
     static int (*const checks[])(const weir_sampling *, weir_error *) = {
-        check_what, check_window, check_amount, check_stretch, check_clips, check_times, check_lists,
+        check_what, check_window, check_amount, check_length, check_clips, check_times, check_lists,
     };
     int rc = WEIR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && rc == WEIR_OK; i++)
@@ -322,37 +322,38 @@ static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_
     return rc;
 }
 
-/* The position of the random section. */
-static range draw_stretch(const weir_sampling *sampling, const weir_timeline *timeline, range window, uint64_t *state)
+/* The position of the random interval. */
+static range draw_interval(const weir_sampling *sampling, const weir_timeline *timeline, range window,
+                           uint64_t *state)
 {
     uint64_t num_frames = window.end - window.begin;
-    range stretch = window;
-    if (sampling->stretch_frames && sampling->stretch_frames < num_frames) {
-        stretch.begin = window.begin + weir__random_below(state, num_frames - sampling->stretch_frames + 1);
-        stretch.end = stretch.begin + sampling->stretch_frames;
-    } else if (sampling->stretch_ns) {
-        int64_t last_ns = weir__timeline_ns(timeline, window.end) - sampling->stretch_ns;
+    range interval = window;
+    if (sampling->length_frames && sampling->length_frames < num_frames) {
+        interval.begin = window.begin + weir__random_below(state, num_frames - sampling->length_frames + 1);
+        interval.end = interval.begin + sampling->length_frames;
+    } else if (sampling->length_ns) {
+        int64_t last_ns = weir__timeline_ns(timeline, window.end) - sampling->length_ns;
         uint64_t num_places = last_ns < 0 ? 0 : weir__timeline_up_to(timeline, last_ns);
         if (num_places <= window.begin)
             return window;
-        stretch.begin = window.begin + weir__random_below(state, num_places - window.begin);
-        stretch.end =
-            weir__timeline_before(timeline, weir__timeline_ns(timeline, stretch.begin) + sampling->stretch_ns);
-        stretch.end = stretch.end < window.end ? stretch.end : window.end;
-        stretch.end = stretch.end > stretch.begin ? stretch.end : stretch.begin + 1;
+        interval.begin = window.begin + weir__random_below(state, num_places - window.begin);
+        interval.end =
+            weir__timeline_before(timeline, weir__timeline_ns(timeline, interval.begin) + sampling->length_ns);
+        interval.end = interval.end < window.end ? interval.end : window.end;
+        interval.end = interval.end > interval.begin ? interval.end : interval.begin + 1;
     }
-    return stretch;
+    return interval;
 }
 
 /* Selection sampling (Knuth, The Art of Computer Programming 3.4.2, S): all sets of `count` are equally likely. */
-static int take_random(list *chosen, range stretch, uint32_t count, uint64_t *state)
+static int take_random(list *chosen, range interval, uint32_t count, uint64_t *state)
 {
     uint64_t wanted = count;
-    uint64_t left = stretch.end - stretch.begin;
+    uint64_t left = interval.end - interval.begin;
     if (left < wanted)
-        return take_uniform(chosen, stretch, count);
+        return take_uniform(chosen, interval, count);
     int rc = WEIR_OK;
-    for (uint64_t i = stretch.begin; rc == WEIR_OK && wanted > 0; i++, left--) {
+    for (uint64_t i = interval.begin; rc == WEIR_OK && wanted > 0; i++, left--) {
         if (weir__random_below(state, left) < wanted) {
             rc = append_frame(chosen, i);
             wanted--;
@@ -553,7 +554,7 @@ static int take_frames(list *chosen, const weir_sampling *sampling, const weir_t
     case WEIR_SAMPLE_RATE: return take_at_rate(chosen, sampling, timeline, window);
     case WEIR_SAMPLE_UNIFORM: return take_uniform(chosen, window, sampling->count);
     case WEIR_SAMPLE_RANDOM:
-        return take_random(chosen, draw_stretch(sampling, timeline, window, state), sampling->count, state);
+        return take_random(chosen, draw_interval(sampling, timeline, window, state), sampling->count, state);
     case WEIR_SAMPLE_INDICES: return take_indices(chosen, sampling, timeline);
     case WEIR_SAMPLE_TIMES: return take_times(chosen, sampling, timeline);
     case WEIR_SAMPLE_KEYFRAMES: return take_keys(chosen, timeline, window, sampling->count);

@@ -12,8 +12,8 @@
     FIELD(type, every, UNSIGNED, 0, UINT32_MAX) \
     FIELD(type, rate_num, UNSIGNED, 0, UINT32_MAX) \
     FIELD(type, rate_den, UNSIGNED, 0, UINT32_MAX) \
-    FIELD(type, stretch_frames, UNSIGNED, 0, UINT32_MAX) \
-    FIELD(type, stretch_ns, SIGNED, INT64_MIN, INT64_MAX) \
+    FIELD(type, length_frames, UNSIGNED, 0, UINT32_MAX) \
+    FIELD(type, length_ns, SIGNED, INT64_MIN, INT64_MAX) \
     FIELD(type, indices, LIST, num_indices, 0) \
     FIELD(type, num_indices, UNSIGNED, 0, SIZE_MAX) \
     FIELD(type, times_ns, LIST, num_times, 0) \

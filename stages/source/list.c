@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/memory/clip_window_check.h"
 #include "stages/memory/column_values.h"
-#include "stages/memory/part_check.h"
 
 typedef struct list_worker {
     size_t next;
@@ -18,48 +18,48 @@ static void list_config_free(void *config)
     weir_list_config *list = config;
     free((void *)list->paths);
     free((void *)list->occurrences);
-    free((void *)list->parts);
+    free((void *)list->windows);
     free((void *)(uintptr_t)list->columns);
 }
 
 /* Are items more than paths? */
-static bool has_parts(const weir_list_config *list)
+static bool has_entries(const weir_list_config *list)
 {
-    return list->parts || list->num_columns;
+    return list->windows || list->num_columns;
 }
 
-static int check_parts(const weir_list_config *list, weir_error *error)
+static int check_windows(const weir_list_config *list, weir_error *error)
 {
     int rc = WEIR_OK;
-    for (size_t i = 0; rc == WEIR_OK && list->parts && i < list->num_paths; i++) {
+    for (size_t i = 0; rc == WEIR_OK && list->windows && i < list->num_paths; i++) {
         char what[64];
         snprintf(what, sizeof what, "path %zu of the list", i);
-        rc = weir__clip_part_check(&list->parts[i], what, error);
+        rc = weir__clip_window_check(&list->windows[i], what, error);
     }
     return rc;
 }
 
 /* NULL = there are none, or out of memory. */
-static weir_clip_part *copy_parts(const weir_list_config *list)
+static weir_clip_window *copy_windows(const weir_list_config *list)
 {
-    weir_clip_part *copy = list->parts ? calloc(list->num_paths ? list->num_paths : 1, sizeof *copy) : NULL;
+    weir_clip_window *copy = list->windows ? calloc(list->num_paths ? list->num_paths : 1, sizeof *copy) : NULL;
     if (copy && list->num_paths)
-        memcpy(copy, list->parts, list->num_paths * sizeof *copy);
+        memcpy(copy, list->windows, list->num_paths * sizeof *copy);
     return copy;
 }
 
-/* Makes copies of the parts and the columns. */
-static int own_parts(weir_list_config *list, weir_error *error)
+/* Makes copies of the windows and the columns. */
+static int own_windows(weir_list_config *list, weir_error *error)
 {
-    weir_clip_part *parts = copy_parts(list);
+    weir_clip_window *windows = copy_windows(list);
     weir_column *columns =
         list->num_columns ? weir__columns_copy(list->columns, list->num_columns, list->num_paths) : NULL;
-    if ((list->parts && !parts) || (list->num_columns && !columns)) {
+    if ((list->windows && !windows) || (list->num_columns && !columns)) {
         free(columns);
-        free(parts);
+        free(windows);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    list->parts = parts;
+    list->windows = windows;
     list->columns = list->num_columns ? columns : NULL;
     return WEIR_OK;
 }
@@ -88,7 +88,7 @@ static int list_config_init(void *config, weir_error *error)
     if (list->num_paths == 0 && !list->may_be_empty)
         return weir_error_set(error, WEIR_ENOTFOUND, 0,
                               "the list of files is empty; set may_be_empty if a run without files is fine");
-    int status = check_parts(list, error);
+    int status = check_windows(list, error);
     if (status == WEIR_OK)
         status = weir__columns_check(list->columns, list->num_columns, list->num_paths, error);
     if (status != WEIR_OK)
@@ -107,7 +107,7 @@ static int list_config_init(void *config, weir_error *error)
         free(copy);
         return status;
     }
-    status = own_parts(list, error);
+    status = own_windows(list, error);
     if (status != WEIR_OK) {
         free(copy);
         free((void *)list->occurrences);
@@ -134,14 +134,15 @@ static int set_values(weir_entry *entry, const weir_list_config *list, size_t at
     return status;
 }
 
-static weir_item describe_part(weir_entry *entry, char *path, const weir_list_config *list, size_t at, uint64_t epoch)
+static weir_item describe_entry(weir_entry *entry, char *path, const weir_list_config *list, size_t at,
+                                uint64_t epoch)
 {
     entry->path = path;
     entry->number = at;
     entry->epoch = epoch;
     entry->occurrence = list->occurrences[at];
-    if (list->parts)
-        entry->part = list->parts[at];
+    if (list->windows)
+        entry->window = list->windows[at];
     return (weir_item){ .data = entry, .release = weir_entry_release };
 }
 
@@ -153,16 +154,16 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (worker->next == list->num_paths)
         return WEIR_EOF;
 
-    bool is_part = has_parts(list);
+    bool is_entry = has_entries(list);
     char *copy = strdup(list->paths[worker->next]);
-    weir_entry *entry = copy && is_part ? weir_entry_new() : NULL;
-    if (!copy || (is_part && (!entry || set_values(entry, list, worker->next) != WEIR_OK))) {
+    weir_entry *entry = copy && is_entry ? weir_entry_new() : NULL;
+    if (!copy || (is_entry && (!entry || set_values(entry, list, worker->next) != WEIR_OK))) {
         weir_entry_free(entry);
         free(copy);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
-    if (is_part)
-        *out = describe_part(entry, copy, list, worker->next, weir_task_epoch(task));
+    if (is_entry)
+        *out = describe_entry(entry, copy, list, worker->next, weir_task_epoch(task));
     else
         *out = (weir_item){ .data = copy, .release = weir_release_free };
     if (weir_item_set_address(out, copy, list->occurrences[worker->next]) != WEIR_OK) {
@@ -176,8 +177,8 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 static int paths_config_init(void *config, weir_error *error)
 {
     const weir_list_config *list = config;
-    if (has_parts(list))
-        return weir_error_set(error, WEIR_EINVAL, 0, "a list with parts or columns needs weir_clip_list_source");
+    if (has_entries(list))
+        return weir_error_set(error, WEIR_EINVAL, 0, "a list with windows or columns needs weir_clip_list_source");
     return list_config_init(config, error);
 }
 

@@ -1,6 +1,6 @@
 /*
  * The video decode stage: an item is a request to the picture reader, and each result is an item again. The stage adds what
- * belongs to items: entries and their parts of files, sidecars, sound and costs. A worker belongs to one slot, so everything
+ * belongs to items: entries and their windows of files, sidecars, sound and costs. A worker belongs to one slot, so everything
  * in it has one user at a time.
  */
 #include <assert.h>
@@ -30,7 +30,7 @@ typedef struct video_worker {
 
     /* of the current item; kept between its chunks */
     weir_item input;
-    weir_sampling sampling;  /* of the item's part of the file; borrows the config's lists */
+    weir_sampling sampling;  /* of the item's window of the file; borrows the config's lists */
     weir_bytes *loaded;      /* with sound: the file, if the input is not in memory */
     weir_video_reader *kept; /* of the config's pool, instead of `reader`; NULL = none */
     const char *path;        /* to open, and for messages */
@@ -227,47 +227,49 @@ static int add_sound(video_worker *worker, weir_frames *frames, weir_error *erro
 }
 
 /* Of the sampling, which is relative to the clip. */
-static int narrow_window(weir_sampling *window, const weir_clip_part *part, weir_error *error)
+static int narrow_window(weir_sampling *sampling, const weir_clip_window *clip, weir_error *error)
 {
-    bool has_times = window->start_ns || window->end_ns, has_frames = window->start_frame || window->end_frame;
-    bool is_in_time = part->start_ns || part->end_ns;
+    bool has_times = sampling->start_ns || sampling->end_ns,
+         has_frames = sampling->start_frame || sampling->end_frame;
+    bool is_in_time = clip->start_ns || clip->end_ns;
     if (is_in_time ? has_frames : has_times)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the clip is a part of its file in %s: the window of the sampling cannot be in %s",
+                              "the clip is a window of its file in %s: the window of the sampling cannot be in %s",
                               is_in_time ? "time" : "frames", is_in_time ? "frames" : "time");
-    window->start_ns += part->start_ns;
-    window->end_ns += window->end_ns ? part->start_ns : 0;
-    if (part->end_ns && (!window->end_ns || part->end_ns < window->end_ns))
-        window->end_ns = part->end_ns;
-    window->start_frame += part->start_frame;
-    window->end_frame += window->end_frame ? part->start_frame : 0;
-    if (part->end_frame && (!window->end_frame || part->end_frame < window->end_frame))
-        window->end_frame = part->end_frame;
-    if ((window->end_ns && window->end_ns <= window->start_ns) ||
-        (window->end_frame && window->end_frame <= window->start_frame))
+    sampling->start_ns += clip->start_ns;
+    sampling->end_ns += sampling->end_ns ? clip->start_ns : 0;
+    if (clip->end_ns && (!sampling->end_ns || clip->end_ns < sampling->end_ns))
+        sampling->end_ns = clip->end_ns;
+    sampling->start_frame += clip->start_frame;
+    sampling->end_frame += sampling->end_frame ? clip->start_frame : 0;
+    if (clip->end_frame && (!sampling->end_frame || clip->end_frame < sampling->end_frame))
+        sampling->end_frame = clip->end_frame;
+    if ((sampling->end_ns && sampling->end_ns <= sampling->start_ns) ||
+        (sampling->end_frame && sampling->end_frame <= sampling->start_frame))
         return weir_error_set(error, WEIR_ERANGE, 0, "the window of the sampling begins after the end of the clip");
     return WEIR_OK;
 }
 
-/* A clip that is a part of its file is sampled as if it were a file. */
-static int choose_part(video_worker *worker, const weir_video_config *video, const weir_entry *entry,
-                       weir_error *error)
+/* A clip that is a window of its file is sampled as if it were a file. */
+static int choose_window(video_worker *worker, const weir_video_config *video, const weir_entry *entry,
+                         weir_error *error)
 {
-    weir_sampling *part = &worker->sampling;
-    bool is_part = entry && !weir_clip_part_is_whole(&entry->part);
+    weir_sampling *sampling = &worker->sampling;
+    bool is_window = entry && !weir_clip_window_is_whole(&entry->window);
     bool is_list = video->sampling.what == WEIR_SAMPLE_INDICES || video->sampling.what == WEIR_SAMPLE_TIMES;
-    *part = video->sampling;
-    if (!is_part)
+    *sampling = video->sampling;
+    if (!is_window)
         return WEIR_OK;
     if (is_list || worker->audio)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the clip is a part of its file (start, end), of which %s are not supported",
+                              "the clip is a window of its file (start, end), of which %s are not supported",
                               is_list ? "explicit indices or times" : "samples of sound");
-    if (part->origin == WEIR_ORIGIN_STREAM)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the clip is a part of its file, and its start and end count from the first frame: the "
-                              "window cannot use the times of the stream (origin)");
-    return narrow_window(part, &entry->part, error);
+    if (sampling->origin == WEIR_ORIGIN_STREAM)
+        return weir_error_set(
+            error, WEIR_EUNSUPPORTED, 0,
+            "the clip is a window of its file, and its start and end count from the first frame: the "
+            "window of the sampling cannot use the times of the stream (origin)");
+    return narrow_window(sampling, &entry->window, error);
 }
 
 /* ---- a reader that stays open ---------------------------------------------------------------------------------- */
@@ -328,7 +330,7 @@ static int open_item(video_worker *worker, const weir_video_config *video, weir_
     const weir_entry *entry;
     int rc = weir__input_check(&worker->input, &entry, error);
     if (rc == WEIR_OK)
-        rc = choose_part(worker, video, entry, error);
+        rc = choose_window(worker, video, entry, error);
     uint64_t epoch = entry ? entry->epoch : weir_task_epoch(worker->task);
     uint64_t item = entry ? entry->number : weir_task_seq(worker->task);
     if (rc == WEIR_OK && is_kept_open(worker, video, entry))

@@ -3,7 +3,7 @@
  * allocator, stages put their results into memory of the program: pinned, shared, on huge pages.
  *
  * weir_frames.memory and weir_collated.memory say where the values are. An operation that reads or writes values calls
- * weir_memory_check() first. All other parts of a result (pts, labels, masks, names) are always in host memory.
+ * weir_memory_check() first. All other arrays and texts of a result (pts, labels, masks, names) are always in host memory.
  */
 #ifndef WEIR_ALLOCATOR_H
 #define WEIR_ALLOCATOR_H

@@ -85,27 +85,27 @@ WEIR_API int weir_write_safetensors(const weir_item *item, const char *path, wei
 struct DLManagedTensorVersioned; /* <dlpack/dlpack.h> of DLPack 1.0 and later */
 struct DLManagedTensor;          /* of all versions */
 
-/* Which tensor of an item. */
-typedef enum weir_part {
-    WEIR_PART_DATA = 0, /* the values of frames, sound or a batch, in their shape and type */
+/* An item has several arrays: its values, and what describes them. Each can become a tensor. */
+typedef enum weir_array_kind {
+    WEIR_ARRAY_DATA = 0, /* the values of frames, sound or a batch, in their shape and type */
     /* of a batch */
-    WEIR_PART_LABELS, /* int64, [B] */
-    WEIR_PART_IDS,    /* int64, [B] */
-    WEIR_PART_SIZES,  /* int32, [B, 3] */
-    WEIR_PART_MASK,   /* uint8, [B, N], with clips [B, K, N]; also of frames: [N], with clips [K, N] */
-    WEIR_PART_VALID,  /* uint8, [B] */
+    WEIR_ARRAY_LABELS, /* int64, [B] */
+    WEIR_ARRAY_IDS,    /* int64, [B] */
+    WEIR_ARRAY_SIZES,  /* int32, [B, 3] */
+    WEIR_ARRAY_MASK,   /* uint8, [B, N], with clips [B, K, N]; also of frames: [N], with clips [K, N] */
+    WEIR_ARRAY_VALID,  /* uint8, [B] */
     /* of frames */
-    WEIR_PART_PTS, /* int64, [N], in units of weir_frames.time_base_num / time_base_den seconds; with clips [K, N] */
-    WEIR_PART_TIMES, /* int64, the same shape: weir_frames.times_ns */
-} weir_part;
+    WEIR_ARRAY_PTS, /* int64, [N], in units of weir_frames.time_base_num / time_base_den seconds; with clips [K, N] */
+    WEIR_ARRAY_TIMES, /* int64, the same shape: weir_frames.times_ns */
+} weir_array_kind;
 
 /*
- * Makes a tensor of a part of an item, without a copy. PyTorch, NumPy 2.1, JAX, CuPy and all other libraries that
- * read DLPack 1.0 can use it. The tensor has the shape of the part ([N, height, width, 3] of uint8 by default),
- * row-major and contiguous. The data is on the device that the item's `memory` says; other parts are on the CPU. In
+ * Makes a tensor of an array of an item, without a copy. PyTorch, NumPy 2.1, JAX, CuPy and all other libraries that
+ * read DLPack 1.0 can use it. The tensor has the shape of the array ([N, height, width, 3] of uint8 by default),
+ * row-major and contiguous. The data is on the device that the item's `memory` says; other arrays are on the CPU. In
  * Python, put the tensor into a capsule named "dltensor_versioned".
  *
- * The item does not change, and it can have any number of tensors, also several of the same part. They share its memory. The
+ * The item does not change, and it can have any number of tensors, also several of the same array. They share its memory. The
  * memory is freed when the item and all its tensors have been freed. The item is freed by weir_item_release() or
  * weir_frames_free() (weir_audio_free(), weir_collated_free()). Each tensor is freed by its deleter, which its owner calls
  * once, on any thread. Tensors may be written to; all that share the memory see the changes. If other items have the same data
@@ -116,10 +116,10 @@ typedef enum weir_part {
  * memory that the CPU may read and write. PyTorch and JAX accept pinned memory only as host memory.
  *
  * Any thread, one at a time for each item. WEIR_OK. Otherwise the item is unchanged, *tensor is NULL and *error (may be NULL) is
- * filled: WEIR_EINVAL (NULL, another type of item, or an item without this part), WEIR_EUNSUPPORTED (the values are not in that
+ * filled: WEIR_EINVAL (NULL, another type of item, or an item without this array), WEIR_EUNSUPPORTED (the values are not in that
  * memory), WEIR_ENOMEM.
  */
-WEIR_API int weir_to_dlpack(weir_item *item, weir_part part, const weir_memory *wanted,
+WEIR_API int weir_to_dlpack(weir_item *item, weir_array_kind kind, const weir_memory *wanted,
                             struct DLManagedTensorVersioned **tensor, weir_error *error);
 
 /* The numbers of a column of the user's in a batch (weir_collated.columns), [B] of int64 or float64, as weir_to_dlpack() makes tensors.
@@ -130,7 +130,7 @@ WEIR_API int weir_column_to_dlpack(weir_item *item, const char *name, struct DLM
 
 /* The same for consumers that do not support versioned tensors (NumPy before 2.1; capsules named "dltensor"). Such a tensor
    cannot say that it is read-only: NumPy treats all of them as read-only, other consumers treat all of them as writable. */
-WEIR_API int weir_to_dlpack_unversioned(weir_item *item, weir_part part, const weir_memory *wanted,
+WEIR_API int weir_to_dlpack_unversioned(weir_item *item, weir_array_kind kind, const weir_memory *wanted,
                                         struct DLManagedTensor **tensor, weir_error *error);
 
 #ifdef __cplusplus

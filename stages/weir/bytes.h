@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <weir/clip_part.h>
+#include <weir/clip_window.h>
 #include <weir/columns.h>
 #include <weir/version.h>
 
@@ -128,11 +128,11 @@ typedef struct weir_entry {
 
     bool stands_in; /* in the place of an item that failed, which is to be masked (WEIR_FAILED_MASK) */
 
-    /* The clip is this part of the file. weir_video_decode samples it as if it were a file. Where that is not
+    /* The clip is this window of the file. weir_video_decode samples it as if it were a file. Where that is not
        possible the item fails with WEIR_EUNSUPPORTED. It is not possible for sound, images, and explicit indices or
-       times. It is also not possible if the window of the sampling is in frames and the part is in time, or the other
+       times. It is also not possible if the window of the sampling is in frames and this one is in time, or the other
        way round. */
-    weir_clip_part part;
+    weir_clip_window window;
 
     /* The version of the file at a URL, as its server reported it (weir_probe_result.validator): weir_probe does not read
        a file that is still the same. Allocated; NULL = the file is read */

@@ -7,7 +7,7 @@
  * epoch. With a concurrency above 1 each slot collects separate batches.
  *
  * Clips of different length or size are padded up to the largest in the batch. The padding is black (0 before
- * normalising), at the end of the clip, right and bottom. mask and sizes describe the part without padding. A crop
+ * normalising), at the end of the clip, right and bottom. mask and sizes describe what is not padding. A crop
  * makes sizes equal.
  *
  * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and

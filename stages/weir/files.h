@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/clip_part.h>
+#include <weir/clip_window.h>
 #include <weir/columns.h>
 #include <weir/op.h>
 #include <weir/pipeline.h>
@@ -40,7 +40,7 @@ extern "C" {
 #define WEIR_IMAGE_FILES "*.:image:"
 
 /*
- * Does the last part of the path match? The pattern is one of the above, or as in fnmatch(3), for example "*.mp4"
+ * Does the file name of the path match? The pattern is one of the above, or as in fnmatch(3), for example "*.mp4"
  * (upper and lower case differ). With the GNU C library it may also be like "*.@(mkv|webm)". NULL matches every name.
  * A leading dot is not special. Any thread. path NULL: false.
  */
@@ -52,7 +52,7 @@ WEIR_API bool weir_file_name_matches(const char *path, const char *pattern);
  * The list source: paths (or URLs, or any other strings) that the program already has.
  *
  * Each item's data is a copy of the string (a char *, freed with free()), which is its label, too; in the label, the
- * secrets of a URL are hidden. If the config has starts or ends, the data is a weir_entry with the path, its part, and the number
+ * secrets of a URL are hidden. If the config has starts or ends, the data is a weir_entry with the path, its window, and the number
  * in the list.
  */
 
@@ -63,11 +63,11 @@ typedef struct weir_list_config {
     /* num_paths may be 0: the source ends at once (default: WEIR_ENOTFOUND). For a share that may have nothing left. */
     bool may_be_empty;
     /* The number of each path among those with the same identity (weir_item_identity()): in a list of which these paths are
-       a part, for example a rank's share. Copied. NULL = they are numbered in the order of the paths. */
+       some, for example a rank's share. Copied. NULL = they are numbered in the order of the paths. */
     const uint64_t *occurrences;
-    /* The part of the file that each item is (weir_entry.part). Copied. With parts, each item's data is a weir_entry (NULL = the whole
+    /* The window of the file that each item is (weir_entry.window). Copied. With windows, each item's data is a weir_entry (NULL = the whole
        files). */
-    const weir_clip_part *parts;
+    const weir_clip_window *windows;
     /* Columns of the user's, with an element for each path: the values of each item (weir_entry.values). Copied. With columns, too, the
        data is a weir_entry. */
     const weir_column *columns;
@@ -75,17 +75,18 @@ typedef struct weir_list_config {
 } weir_list_config;
 
 /* The source. weir_source_list() refuses, and weir_builder_build() reports, a list without paths (WEIR_ENOTFOUND; not with
-   `may_be_empty`), one with a NULL, and a part that is none (WEIR_EINVAL). */
+   `may_be_empty`), one with a NULL, and a window that is none (WEIR_EINVAL). */
 extern WEIR_API const weir_op weir_list_source;
 
-/* The same for a list with parts or columns; weir_source_list() chooses. */
+/* The same for a list with windows or columns; weir_source_list() chooses. */
 extern WEIR_API const weir_op weir_clip_list_source;
 
 /* Adds the source to the builder; see weir_builder_source(). */
 static inline void weir_source_list(weir_builder *builder, const weir_list_config *config,
                                     const weir_stage_options *options)
 {
-    const weir_op *op = config && (config->parts || config->num_columns) ? &weir_clip_list_source : &weir_list_source;
+    const weir_op *op =
+        config && (config->windows || config->num_columns) ? &weir_clip_list_source : &weir_list_source;
     weir_builder_source(builder, op, config, sizeof *config, options);
 }
 

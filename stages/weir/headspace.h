@@ -37,27 +37,27 @@ typedef struct weir_headspace weir_headspace;
 
 /* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_headspace_options {
-    uint32_t warmup_steps; /* steps that do not count, before each of the two parts; before the second one also those
+    uint32_t warmup_steps; /* steps that do not count, before each of the two rounds; before the second one also those
                               in which tasks of the pipeline still run, up to 1000 (0 = 10) */
-    uint32_t num_steps;    /* steps that count, in each part (0 = 50) */
+    uint32_t num_steps;    /* steps that count, in each round (0 = 50) */
     uint32_t num_items;    /* results kept at most (0 = 8) */
     uint64_t max_bytes;    /* of the kept results; may be exceeded by one (0 = 1 GiB) */
 } weir_headspace_options;
 
-/* Steps with one kind of results. */
-typedef struct weir_headspace_part {
+/* Of the steps of one round: with one kind of results. */
+typedef struct weir_headspace_times {
     uint64_t num_steps;
     double mean_s;           /* length of a step; 0 = none yet */
     double standard_error_s; /* of the mean */
-} weir_headspace_part;
+} weir_headspace_times;
 
 typedef struct weir_headspace_result {
-    bool is_complete;             /* both parts are */
-    weir_headspace_part loader;   /* with results of the pipeline */
-    weir_headspace_part replayed; /* with results from memory */
-    double cost;                  /* share of a step that loading costs: 1 - replayed / loader */
-    double cost_low, cost_high;   /* 95 % confidence, if the lengths of the steps do not depend on each other */
-    uint64_t num_needed;          /* results that the pipeline must make, at least, for a complete measurement */
+    bool is_complete;              /* both rounds are */
+    weir_headspace_times loader;   /* with results of the pipeline */
+    weir_headspace_times replayed; /* with results from memory */
+    double cost;                   /* share of a step that loading costs: 1 - replayed / loader */
+    double cost_low, cost_high;    /* 95 % confidence, if the lengths of the steps do not depend on each other */
+    uint64_t num_needed;           /* results that the pipeline must make, at least, for a complete measurement */
     char text[256]; /* one line: "loading costs you 13.0 % of each step (12.1 to 13.9 %): …", or what is missing */
 } weir_headspace_result;
 
@@ -73,8 +73,8 @@ static inline int weir_headspace_new(const weir_headspace_options *options, weir
 }
 
 /*
- * weir_pipeline_next(), but in the second part *item is a result that was kept. It shares its data with others: do not
- * change it, and release it with weir_item_release(). A stop or a failure of the pipeline ends the replay. The second part
+ * weir_pipeline_next(), but in the second round *item is a result that was kept. It shares its data with others: do not
+ * change it, and release it with weir_item_release(). A stop or a failure of the pipeline ends the replay. The second round
  * is the phase WEIR_PHASE_REPLAY, which is not counted as throughput. An event "headspace" holds the result when it is
  * complete. One thread at a time.
  */

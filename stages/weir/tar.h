@@ -38,8 +38,8 @@ typedef struct weir_tar_config {
     /* a pattern for the files to output: "*.mp4", WEIR_VIDEO_FILES, ... (NULL = all); see weir_file_name_matches().
        Other files are skipped */
     const char *glob;
-    /* the archive has the layout of WebDataset: adjacent files whose names are equal up to the first dot of the last
-       part are one sample ("a/17.mp4", "a/17.cls", "a/17.json"). Then an item is the first file of a sample that
+    /* the archive has the layout of WebDataset: adjacent files whose names are equal up to the first dot after the
+       last slash are one sample ("a/17.mp4", "a/17.cls", "a/17.json"). Then an item is the first file of a sample that
        matches, followed by the sample's other files (weir_bytes.next); samples without a match are skipped. Names that
        begin with a dot belong to no sample */
     bool samples;

@@ -81,9 +81,9 @@ typedef enum weir_sample {
        ffmpeg's setpts=PTS-STARTPTS,fps=rate gives. The time of each frame is rounded to the nearest instant of this
        rate. So a window that is shorter than half the distance between two instants may have no frame */
     WEIR_SAMPLE_RATE,
-    /* `count` frames: the middles of `count` equal parts. Frames are repeated if there are fewer than `count` */
+    /* `count` frames: the middles of `count` equal intervals. Frames are repeated if there are fewer than `count` */
     WEIR_SAMPLE_UNIFORM,
-    /* `count` different frames, in order, of a random section of the window. Only weir_video_config.seed, the epoch and the
+    /* `count` different frames, in order, of a random interval of the window. Only weir_video_config.seed, the epoch and the
        item's number determine them. Frames are repeated, as for WEIR_SAMPLE_UNIFORM, if there are fewer than `count` */
     WEIR_SAMPLE_RANDOM,
     WEIR_SAMPLE_INDICES,   /* the frames with these numbers */
@@ -158,10 +158,10 @@ typedef struct weir_sampling {
     uint32_t rate_num; /* RATE: this many frames … */
     uint32_t rate_den; /* … in this many seconds (0 = 1) */
 
-    /* RANDOM: the length of the section, either in frames or in time (both 0 = the whole window). If stretch_frames equals
+    /* RANDOM: the length of the interval, either in frames or in time (both 0 = the whole window). If length_frames equals
        count, the result is `count` consecutive frames. */
-    uint32_t stretch_frames;
-    int64_t stretch_ns;
+    uint32_t length_frames;
+    int64_t length_ns;
 
     /* INDICES and TIMES. Copied; the result has them in this order. A negative index counts from the end: -1 is the
        last frame. A frame beyond the end fails the item with WEIR_ERANGE. */

@@ -31,7 +31,7 @@ static const char find_shifts[] =
 
 #define MICROSECONDS(ns) "printf('%s%d.%03d', iif(" ns " < 0, '-', ''), abs(" ns ") / 1000, abs(" ns ") % 1000)"
 
-/* Events, when they are, and how long; all of them, or a part (?2, ?3) with the spans that lie in it. Arrows and
+/* Events, when they are, and how long; all of them, or an interval (?2, ?3) with the spans that lie in it. Arrows and
    asynchronous spans of two inputs do not belong together, so that ids are changed. */
 static const char write_events[] =
     "SELECT json_replace(text, '$.pid', (SELECT number FROM process p WHERE p.input = e.input AND p.pid IS e.pid),"
@@ -66,17 +66,17 @@ static int64_t find_base(weir_trace_tables *tables)
 }
 
 /* Returns an errno value; a failure of SQLite is in tables->code. */
-static int copy_events(weir_trace_tables *tables, const weir_trace_part *part, weir_trace_output *output)
+static int copy_events(weir_trace_tables *tables, const weir_trace_interval *interval, weir_trace_output *output)
 {
     weir_trace_text out = { 0 };
     int failure = 0;
-    int64_t until_ns = part->until_ns ? part->until_ns : INT64_MAX;
-    bool is_part = part->since_ns || part->until_ns;
+    int64_t until_ns = interval->until_ns ? interval->until_ns : INT64_MAX;
+    bool is_part = interval->since_ns || interval->until_ns;
     if (is_part)
-        weir__trace_tables_nest(tables, part->since_ns, until_ns);
+        weir__trace_tables_nest(tables, interval->since_ns, until_ns);
     sqlite3_stmt *row = weir__trace_tables_prepare(tables, write_events);
     sqlite3_bind_int(row, 1, is_part);
-    sqlite3_bind_int64(row, 2, part->since_ns);
+    sqlite3_bind_int64(row, 2, interval->since_ns);
     sqlite3_bind_int64(row, 3, until_ns);
     while (failure == 0 && weir__trace_tables_step(tables, row)) {
         weir__trace_putf(&out, "%s,\n", weir__trace_tables_text(tables, row, 0));
@@ -90,7 +90,7 @@ static int copy_events(weir_trace_tables *tables, const weir_trace_part *part, w
     return failure;
 }
 
-static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, const char *path, bool force,
+static int write_merged(weir_trace_tables *tables, const weir_trace_interval *interval, const char *path, bool force,
                         weir_error *error)
 {
     weir_trace_text head = { 0 };
@@ -98,7 +98,7 @@ static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, 
     weir__trace_putf(&head, WEIR_TRACE_CLOCK, find_base(tables), "");
     int failure = head.no_memory ? ENOMEM : weir__trace_output_open(path, &head, 0, false, force, &output);
     if (failure == 0)
-        failure = copy_events(tables, part, output);
+        failure = copy_events(tables, interval, output);
     int closed = weir__trace_output_close(output, failure ? failure : tables->code ? EIO : 0);
     weir__trace_text_free(&head);
     if (tables->code)
@@ -107,8 +107,8 @@ static int write_merged(weir_trace_tables *tables, const weir_trace_part *part, 
     return failure ? weir__path_fail(error, failure, "cannot write trace", path, "") : WEIR_OK;
 }
 
-int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, const weir_trace_part *part,
-                     bool force, weir_error *error)
+int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins,
+                     const weir_trace_interval *interval, bool force, weir_error *error)
 {
     if (!out_path || !in_paths || num_ins == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
@@ -118,14 +118,14 @@ int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t n
     const weir_output_rules rules = { .force = force, .inputs = in_paths, .num_inputs = num_ins };
     if (weir_output_check(out_path, WEIR_OUTPUT_TRACE, &rules, error) != WEIR_OK)
         return WEIR_EINVAL;
-    if (part && (part->since_ns < 0 || part->until_ns < 0))
-        return weir_error_set(error, WEIR_EINVAL, 0, "a time of the part is below 0");
+    if (interval && (interval->since_ns < 0 || interval->until_ns < 0))
+        return weir_error_set(error, WEIR_EINVAL, 0, "a time of the interval is below 0");
     weir_trace_tables tables;
     int status = weir__trace_tables_open(&tables, in_paths, num_ins, true, error);
     if (status == WEIR_OK) {
         tables.code = sqlite3_create_function(tables.db, "weir_trace_id", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                               make_id, NULL, NULL);
-        status = write_merged(&tables, part ? part : &(weir_trace_part){ 0 }, out_path, force, error);
+        status = write_merged(&tables, interval ? interval : &(weir_trace_interval){ 0 }, out_path, force, error);
     }
     weir__trace_tables_close(&tables);
     return status;

@@ -6,7 +6,7 @@
 /* Before the first event is time 0. */
 static const char shift[] = "UPDATE event SET at = at - (SELECT min(at) FROM event WHERE phase <> 'M')";
 
-/* ?1, ?2: the part, in which events count. */
+/* ?1, ?2: the interval, in which events count. */
 static const char find_facts[] =
     "SELECT total(counts), coalesce(max(stop), 0), total(counts AND category = 'failure'),"
     " total(counts AND category = 'stall'), total(counts AND category = 'lost') FROM"
@@ -31,24 +31,24 @@ static const char *const sums[] = {
     [WEIR_TRACE_BY_PROCESS] = SUMS(PROCESS, "''", "e.pid, "),
 };
 
-static void read_facts(weir_trace_tables *tables, const weir_trace_part *part, weir_trace_facts *facts)
+static void read_facts(weir_trace_tables *tables, const weir_trace_interval *interval, weir_trace_facts *facts)
 {
     weir__trace_tables_run(tables, shift);
     sqlite3_stmt *row = weir__trace_tables_prepare(tables, find_facts);
-    sqlite3_bind_int64(row, 1, part->since_ns);
-    sqlite3_bind_int64(row, 2, part->until_ns ? part->until_ns : INT64_MAX);
+    sqlite3_bind_int64(row, 1, interval->since_ns);
+    sqlite3_bind_int64(row, 2, interval->until_ns ? interval->until_ns : INT64_MAX);
     if (weir__trace_tables_step(tables, row)) {
         int64_t end_ns = sqlite3_column_int64(row, 1);
-        int64_t until_ns = part->until_ns && part->until_ns < end_ns ? part->until_ns : end_ns;
+        int64_t until_ns = interval->until_ns && interval->until_ns < end_ns ? interval->until_ns : end_ns;
         *facts = (weir_trace_facts){
-            .length_ns = until_ns > part->since_ns ? until_ns - part->since_ns : 0,
+            .length_ns = until_ns > interval->since_ns ? until_ns - interval->since_ns : 0,
             .num_events = (uint64_t)sqlite3_column_int64(row, 0),
             .num_failures = (uint64_t)sqlite3_column_int64(row, 2),
             .num_stalls = (uint64_t)sqlite3_column_int64(row, 3),
             .num_gaps = (uint64_t)sqlite3_column_int64(row, 4),
             .is_complete = !tables->is_cut,
         };
-        weir__trace_tables_nest(tables, part->since_ns, until_ns);
+        weir__trace_tables_nest(tables, interval->since_ns, until_ns);
     }
     sqlite3_finalize(row);
 }
@@ -73,11 +73,12 @@ static void visit_sums(weir_trace_tables *tables, weir_trace_by by,
     sqlite3_finalize(row);
 }
 
-int weir_trace_times_read(const char *path, const weir_trace_part *part, weir_trace_by by, weir_trace_facts *facts,
-                          void (*each)(void *self, const weir_trace_time *time), void *self, weir_error *error)
+int weir_trace_times_read(const char *path, const weir_trace_interval *interval, weir_trace_by by,
+                          weir_trace_facts *facts, void (*each)(void *self, const weir_trace_time *time), void *self,
+                          weir_error *error)
 {
     if (!path || !facts || !each || by > WEIR_TRACE_BY_PROCESS ||
-        (part && (part->since_ns < 0 || part->until_ns < 0)))
+        (interval && (interval->since_ns < 0 || interval->until_ns < 0)))
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "path, facts and each must not be NULL, by must be a weir_trace_by, and since_ns and "
                               "until_ns must not be negative");
@@ -85,7 +86,7 @@ int weir_trace_times_read(const char *path, const weir_trace_part *part, weir_tr
     *facts = (weir_trace_facts){ 0 };
     int status = weir__trace_tables_open(&tables, &path, 1, false, error);
     if (status == WEIR_OK) {
-        read_facts(&tables, part ? part : &(weir_trace_part){ 0 }, facts);
+        read_facts(&tables, interval ? interval : &(weir_trace_interval){ 0 }, facts);
         visit_sums(&tables, by, each, self);
         if (tables.code)
             status = weir__trace_tables_fail(&tables, "cannot read", path, error);

@@ -80,7 +80,7 @@ static bool asks_for_laps(const weir_recording *recording, const weir_filter *fi
 {
     const weir_selection *selected = &recording->selected;
     return filter->by_step || filter->from_phase || filter->until_phase || filter->after_id > 0 ||
-           selected->from_mode || selected->until_mode || selected->by_step || selected->part;
+           selected->from_mode || selected->until_mode || selected->by_step || selected->section;
 }
 
 int weir__rolls_serve(weir_recording *recording, const weir_filter *filter, bool *do_serve, weir_error *error)

@@ -74,17 +74,18 @@ static void put_time_condition(selecting *s)
                               is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < " BEFORE_END);
 }
 
-static bool has_windows(const selecting *s)
+static bool has_intervals(const selecting *s)
 {
     const weir_selection *selected = &s->recording->selected;
     return s->selection->kind <= WEIR_ROWS_POINTS &&
            (s->filter->from_phase || s->filter->until_phase || selected->from_mode || selected->until_mode ||
-            selected->by_step || selected->part);
+            selected->by_step || selected->section);
 }
 
 /*
- * The laps in the windows of their runs, a table in_window(id). A window is open from the first span that opens it up to
- * the next span that ends it. Spans have the mode and the phase only if the window asks for them. `step` is the last step that was marked when the span ended.
+ * The laps in the intervals of their runs, a table in_interval(id). An interval is open from the first span that opens it up
+ * to the next span that ends it. Spans have the mode and the phase only if the interval asks for them. `step` is the last
+ * step that was marked when the span ended.
  */
 #define WITH_STEPS \
     ", stepped AS (SELECT *, last_step >= first_step AND last_step IS NOT lag(last_step) OVER (PARTITION BY run_id " \
@@ -122,32 +123,32 @@ static const char after_steps[] = WEIR_SPANS(
                         "run_id) AS last_with_step"
                         " FROM span), chosen AS (SELECT run_id, number FROM part WHERE number > last_with_step)";
 
-static void put_windows(selecting *s)
+static void put_intervals(selecting *s)
 {
     const weir_selection *selected = &s->recording->selected;
     const bool by_phase = s->filter->from_phase || s->filter->until_phase;
     const bool by_mode = selected->from_mode || selected->until_mode;
     sqlite3_str_appendf(s->sql,
-                        "in_window AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS(
+                        "in_interval AS MATERIALIZED (WITH lap AS (SELECT " WEIR_LAP_COLUMNS(
                             "%s", "%s") " FROM queue_stats t WHERE " WEIR_LAPS_OF_ONE_QUEUE,
                         by_mode ? "t.mode" : "''", by_phase ? WEIR_PHASE_OF_LAP : "''");
     put_run_condition(s);
     sqlite3_str_appendf(s->sql,
                         "), %s SELECT n.id FROM numbered n JOIN chosen c ON c.run_id = n.run_id AND"
                         " c.number = n.number)",
-                        selected->part == WEIR_PART_BEFORE_STEPS       ? before_steps
-                        : selected->part == WEIR_PART_AFTER_STEPS      ? after_steps
-                        : selected->by_step                            ? from_step
-                        : s->filter->from_phase || selected->from_mode ? from_place
-                                                                       : from_start);
+                        selected->section == WEIR_SECTION_BEFORE_STEPS  ? before_steps
+                        : selected->section == WEIR_SECTION_AFTER_STEPS ? after_steps
+                        : selected->by_step                             ? from_step
+                        : s->filter->from_phase || selected->from_mode  ? from_place
+                                                                        : from_start);
 }
 
 /* The lap of the same run in which a row lies, or ends; through the index by name and time. */
-#define LAP_AT(when)   "FROM queue_stats l WHERE +l.run_id = t.run_id AND l.name = " WEIR_QUEUE_OF("t") when " LIMIT 1)"
-#define LAP_OF_POINT   LAP_AT(" AND l.timestamp > t.timestamp ORDER BY l.timestamp")
-#define LAP_OF_LAP     LAP_AT(" AND l.timestamp >= t.timestamp - 1e-6 ORDER BY l.timestamp")
-#define LAST_LAP       LAP_AT(" ORDER BY l.timestamp DESC")
-#define IN_WINDOW(lap) " AND coalesce((SELECT l.id " lap ", (SELECT l.id " LAST_LAP ") IN in_window"
+#define LAP_AT(when)     "FROM queue_stats l WHERE +l.run_id = t.run_id AND l.name = " WEIR_QUEUE_OF("t") when " LIMIT 1)"
+#define LAP_OF_POINT     LAP_AT(" AND l.timestamp > t.timestamp ORDER BY l.timestamp")
+#define LAP_OF_LAP       LAP_AT(" AND l.timestamp >= t.timestamp - 1e-6 ORDER BY l.timestamp")
+#define LAST_LAP         LAP_AT(" ORDER BY l.timestamp DESC")
+#define IN_INTERVAL(lap) " AND coalesce((SELECT l.id " lap ", (SELECT l.id " LAST_LAP ") IN in_interval"
 
 /* Conditions on a lap of this name. */
 #define STEPS(lap) " AND " lap ".last_step >= :first_step AND " lap ".first_step <= :last_step"
@@ -188,8 +189,8 @@ static void put_conditions(selecting *s)
     put_time_condition(s);
     if (is_lap || is_point)
         put_position(s);
-    if (has_windows(s))
-        sqlite3_str_appendall(s->sql, is_point ? IN_WINDOW(LAP_OF_POINT) : IN_WINDOW(LAP_OF_LAP));
+    if (has_intervals(s))
+        sqlite3_str_appendall(s->sql, is_point ? IN_INTERVAL(LAP_OF_POINT) : IN_INTERVAL(LAP_OF_LAP));
     if ((is_point || is_lap) && filter->after_id > 0)
         sqlite3_str_appendall(s->sql, " AND t.id > :after");
     sqlite3_str_appendf(s->sql, " %s", s->selection->condition ? s->selection->condition : "");
@@ -235,11 +236,11 @@ static void put_longest(selecting *s)
 static void put_statement(selecting *s)
 {
     const weir_sql_selection *selection = s->selection;
-    if (has_windows(s) || selection->begin)
+    if (has_intervals(s) || selection->begin)
         sqlite3_str_appendall(s->sql, "WITH ");
-    if (has_windows(s))
-        put_windows(s);
-    sqlite3_str_appendf(s->sql, "%s%s", has_windows(s) && selection->begin ? ", " : "",
+    if (has_intervals(s))
+        put_intervals(s);
+    sqlite3_str_appendf(s->sql, "%s%s", has_intervals(s) && selection->begin ? ", " : "",
                         selection->begin ? selection->begin : "");
     if (s->filter->longest_first && s->filter->limit > 0 && selection->length && !selection->end)
         put_longest(s);
@@ -301,10 +302,11 @@ int weir_recording_set_selection_sized(weir_recording *recording, const weir_sel
     int status = weir_struct_copy(&copy, sizeof copy, selection, selection_size, "weir_selection", error);
     if (status == WEIR_OK && !recording)
         status = weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS ||
-                              (copy.part && (copy.every || copy.by_step || copy.from_mode || copy.until_mode)) ||
+    if (status == WEIR_OK && (copy.section > WEIR_SECTION_AFTER_STEPS ||
+                              (copy.section && (copy.every || copy.by_step || copy.from_mode || copy.until_mode)) ||
                               (copy.by_step && copy.from_step > copy.until_step)))
-        status = weir_error_set(error, WEIR_EINVAL, 0, "a selection needs a part of a run, or steps in their order");
+        status =
+            weir_error_set(error, WEIR_EINVAL, 0, "a selection needs a section of a run, or steps in their order");
     if (status == WEIR_OK)
         recording->selected = copy;
     return status;
@@ -357,11 +359,11 @@ int weir__select_from(weir_recording *recording, const weir_sql_selection *table
     static const weir_sql_selection laps = { .kind = WEIR_ROWS_LAPS };
     selecting s = { recording, &laps, filter, sqlite3_str_new(recording->db) };
     const char *rest = sql + strspn(sql, " \n\t");
-    const bool is_alone = num_tables == 0 && !has_windows(&s);
+    const bool is_alone = num_tables == 0 && !has_intervals(&s);
     if (!is_alone || *rest == ',')
         sqlite3_str_appendall(s.sql, "WITH RECURSIVE ");
-    if (has_windows(&s)) {
-        put_windows(&s);
+    if (has_intervals(&s)) {
+        put_intervals(&s);
         sqlite3_str_appendall(s.sql, num_tables ? ", " : " ");
     }
     for (size_t i = 0; i < num_tables; i++) {

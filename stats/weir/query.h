@@ -83,18 +83,18 @@ static inline int64_t weir_slots_ns(const weir_task_metrics *task)
 {
     if (!task)
         return -1;
-    const int64_t parts[] = { task->busy_ns, task->wait_in_ns, task->wait_thread_ns, task->wait_turn_ns,
+    const int64_t times[] = { task->busy_ns, task->wait_in_ns, task->wait_thread_ns, task->wait_turn_ns,
                               task->wait_out_ns };
     int64_t sum = 0;
     for (int i = 0; i < 5; i++) {
-        if (parts[i] < 0)
+        if (times[i] < 0)
             return -1;
-        sum = parts[i] > INT64_MAX - sum ? INT64_MAX : sum + parts[i];
+        sum = times[i] > INT64_MAX - sum ? INT64_MAX : sum + times[i];
     }
     return sum;
 }
 
-/* The part of elapsed_ns in which a stage or flow node had not ended: its slots end together. All of it if task is NULL. */
+/* The time of elapsed_ns in which a stage or flow node had not ended: its slots end together. All of it if task is NULL. */
 WEIR_API int64_t weir_task_life_ns(const weir_task_metrics *task, int64_t elapsed_ns);
 
 /* The mean number of slots of a stage; negative = not known. */
@@ -191,16 +191,16 @@ typedef struct weir_filter {
  */
 WEIR_API bool weir_name_matches(const char *pattern, const char *name);
 
-/* A part of a run by its steps. */
-typedef enum weir_run_part {
-    WEIR_PART_ALL = 0,
-    WEIR_PART_BEFORE_STEPS, /* before the first step was marked */
-    WEIR_PART_AFTER_STEPS,  /* after the last lap that has a step; a step that no mark ends lasts to the end */
-} weir_run_part;
+/* A section of a run: what is before its steps, or after them. */
+typedef enum weir_run_section {
+    WEIR_SECTION_ALL = 0,
+    WEIR_SECTION_BEFORE_STEPS, /* before the first step was marked */
+    WEIR_SECTION_AFTER_STEPS,  /* after the last lap that has a step; a step that no mark ends lasts to the end */
+} weir_run_section;
 
 /*
  * Where from_phase and until_phase of filters apply, and positions within steps: phases that a program marks inside a
- * step ("forward", "backward") are its parts, like smdebug's StepPhase. A zeroed struct is the default.
+ * step ("forward", "backward") belong to it, like smdebug's StepPhase. A zeroed struct is the default.
  */
 typedef struct weir_selection {
     bool every;   /* each time that from_phase begins, up to the next until_phase, not only the first time */
@@ -208,7 +208,7 @@ typedef struct weir_selection {
                      first lap in from_step, through the last one in until_step. The step of a lap is the last one
                      that was marked */
     int64_t from_step, until_step;
-    weir_run_part part; /* not together with the others */
+    weir_run_section section; /* not together with the others */
     /* globs of modes, as weir_filter.from_phase and until_phase are of phases (NULL = any). With both, the mode and the phase
        must match. The strings must live as long as the selection is set */
     const char *from_mode, *until_mode;

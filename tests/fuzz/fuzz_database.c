@@ -132,8 +132,8 @@ static const char *const filters[] = {
     " --from-mode train --until-mode eval",
     " --steps 10:60 --node n*",
     " --between-steps 5:100",
-    " --part before-steps",
-    " --part after-steps",
+    " --section before-steps",
+    " --section after-steps",
     " --since +1ms --until -1ms",
     " --rank 1",
 };

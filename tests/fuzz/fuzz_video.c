@@ -144,8 +144,8 @@ static void read_options(weir_video_config *config, weir_picture_config *picture
         sampling->rate_den = bytes[9] % 8;
         break;
     case WEIR_SAMPLE_RANDOM:
-        sampling->stretch_frames = bytes[8] % 2 ? bytes[9] : 0;
-        sampling->stretch_ns = bytes[8] % 2 ? 0 : bytes[9] * (WEIR_SECOND / 128);
+        sampling->length_frames = bytes[8] % 2 ? bytes[9] : 0;
+        sampling->length_ns = bytes[8] % 2 ? 0 : bytes[9] * (WEIR_SECOND / 128);
         break;
     case WEIR_SAMPLE_CLIPS:
         sampling->clip_start = (weir_clip_start)(bytes[8] % 4);

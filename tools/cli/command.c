@@ -117,7 +117,7 @@ bool tool_has_filter(const tool_call *call)
 {
     const tool_shared *s = &call->shared;
     return s->name || s->node || s->phase || s->mode || s->from_phase || s->until_phase || s->from_mode ||
-           s->until_mode || s->steps.given || s->between.given || s->every_time || s->part || s->rank.given ||
+           s->until_mode || s->steps.given || s->between.given || s->every_time || s->section || s->rank.given ||
            s->since.kind || s->until.kind;
 }
 
@@ -157,7 +157,7 @@ static int make_filter(const tool_call *call, weir_recording *recording, weir_fi
                                  .by_step = shared->between.given,
                                  .from_step = shared->between.first,
                                  .until_step = shared->between.last,
-                                 .part = (weir_run_part)shared->part,
+                                 .section = (weir_run_section)shared->section,
                                  .from_mode = shared->from_mode,
                                  .until_mode = shared->until_mode };
     return status == WEIR_OK ? weir_recording_set_selection(recording, &selection, error) : status;

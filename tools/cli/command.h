@@ -26,7 +26,7 @@ enum {
 /* Sets of options that several subcommands share; or-ed. All of them have --help. */
 enum {
     TOOL_FILTER = 1, /* --run --name --node --rank --since --until --steps --phase --mode --from-phase --until-phase
-                        --from-mode --until-mode --every-time --between-steps --part */
+                        --from-mode --until-mode --every-time --between-steps --section */
     TOOL_FORMAT = 2, /* --json --csv */
     TOOL_RUN = 4,    /* --run alone */
     TOOL_DB = 8,     /* --db, which is the first word if there is none; TOOL_DEFAULT_DB if neither is given */

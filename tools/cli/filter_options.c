@@ -106,7 +106,7 @@ static const option_kind time_kind = {
 
 #define NOT_FROM "no such option: a time is selected with --since, a phase with --from-phase, a mode with --from-mode"
 
-static const char *const part_choices[] = { "all", "before-steps", "after-steps", NULL };
+static const char *const section_choices[] = { "all", "before-steps", "after-steps", NULL };
 static const char *const run_choices[] = { "last", "previous", "all", NULL };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(tool_shared, what)
@@ -152,7 +152,7 @@ const option_row tool_filter_rows[] = {
       .help = "with --from-phase or --from-mode: each time that it begins, not only the first time" },
     { ROW("between-steps", between, range_kind), .argument = "A:B",
       .help = "only from step A, or from --from-phase in it, through step B, or up to --until-phase in it" },
-    { ROW("part", part, option_choice), .argument = "PART", .choices = part_choices,
+    { ROW("section", section, option_choice), .argument = "SECTION", .choices = section_choices,
       .excludes = "from-phase until-phase from-mode until-mode between-steps",
       .help = "all, before-steps (before the first step was marked) or after-steps (after the end of the last one)" },
     { ROW("node", node, option_text), .argument = "GLOB", .help = "only runs on this node" },

@@ -29,7 +29,7 @@ typedef struct tool_shared {
     const char *name, *node, *phase, *mode, *from_phase, *until_phase, *from_mode, *until_mode;
     tool_steps steps, between;
     bool every_time;
-    int part; /* weir_run_part */
+    int section; /* weir_run_section */
     struct {
         bool given;
         int32_t number;

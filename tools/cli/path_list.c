@@ -15,8 +15,8 @@ void path_list_add(path_list *list, const char *path, const char *label)
 {
     list->paths = memory_grow(list->paths, list->num_paths, sizeof *list->paths);
     list->labels = memory_grow(list->labels, list->num_paths, sizeof *list->labels);
-    list->parts = memory_grow(list->parts, list->num_paths, sizeof *list->parts);
-    list->parts[list->num_paths] = (weir_clip_part){ 0 };
+    list->windows = memory_grow(list->windows, list->num_paths, sizeof *list->windows);
+    list->windows[list->num_paths] = (weir_clip_window){ 0 };
     list->paths[list->num_paths] = memory_copy(path);
     list->labels[list->num_paths++] = label ? memory_copy(label) : NULL;
 }
@@ -29,7 +29,7 @@ void path_list_free(path_list *list)
     }
     free(list->paths);
     free(list->labels);
-    free(list->parts);
+    free(list->windows);
     list_columns_free(&list->others);
     *list = (path_list){ 0 };
 }
@@ -95,19 +95,20 @@ static void list_names(const path_list_names *names, const char *list[NUM_NAMES]
     memcpy(list, all, sizeof all);
 }
 
-static bool read_part(const reading *from, const char *const texts[NUM_NAMES], weir_clip_part *part)
+static bool read_window(const reading *from, const char *const texts[NUM_NAMES], weir_clip_window *window)
 {
     const char *names[NUM_NAMES];
     list_names(from->names, names);
-    if (!read_seconds(from, names[START], texts[START], &part->start_ns) ||
-        !read_seconds(from, names[END], texts[END], &part->end_ns) ||
-        !read_frame(from, names[START_FRAME], texts[START_FRAME], &part->start_frame) ||
-        !read_frame(from, names[END_FRAME], texts[END_FRAME], &part->end_frame))
+    if (!read_seconds(from, names[START], texts[START], &window->start_ns) ||
+        !read_seconds(from, names[END], texts[END], &window->end_ns) ||
+        !read_frame(from, names[START_FRAME], texts[START_FRAME], &window->start_frame) ||
+        !read_frame(from, names[END_FRAME], texts[END_FRAME], &window->end_frame))
         return false;
     bool has_end = texts[END] && *texts[END], has_end_frame = texts[END_FRAME] && *texts[END_FRAME];
-    if ((has_end && part->end_ns <= part->start_ns) || (has_end_frame && part->end_frame <= part->start_frame))
+    if ((has_end && window->end_ns <= window->start_ns) ||
+        (has_end_frame && window->end_frame <= window->start_frame))
         return refuse(from, "the end is not after the start");
-    bool is_both = (part->start_ns || has_end) && (part->start_frame || has_end_frame);
+    bool is_both = (window->start_ns || has_end) && (window->start_frame || has_end_frame);
     return !is_both || refuse(from, "it has a start or end in seconds and in frames: only one of them is possible");
 }
 
@@ -123,7 +124,7 @@ static bool add_row(const reading *from, const char *const texts[NUM_NAMES])
         is_relative ? memory_format("%.*s/%s", (int)(slash - from->file), from->file, path) : memory_copy(path);
     path_list_add(from->list, joined, label && *label ? label : NULL);
     free(joined);
-    return read_part(from, texts, &from->list->parts[from->list->num_paths - 1]);
+    return read_window(from, texts, &from->list->windows[from->list->num_paths - 1]);
 }
 
 static char *read_text(const char *file, char problem[512])

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weir/clip_part.h>
+#include <weir/clip_window.h>
 
 #include "tools/cli/list_columns.h"
 
 typedef struct path_list {
     char **paths;
-    char **labels;         /* of each path; NULL = none */
-    weir_clip_part *parts; /* of each path */
+    char **labels;             /* of each path; NULL = none */
+    weir_clip_window *windows; /* of each path */
     size_t num_paths;
     list_columns others; /* of the user's */
 } path_list;

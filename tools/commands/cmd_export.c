@@ -184,7 +184,7 @@ static bool selects_records(const struct job *job)
     const weir_filter *f = job->filter;
     return f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase || f->mode ||
            f->from_phase || f->until_phase || job->call->shared.from_mode || job->call->shared.until_mode ||
-           job->call->shared.between.given || job->call->shared.part;
+           job->call->shared.between.given || job->call->shared.section;
 }
 
 /* A run without records can be exported, unless filters select records. */

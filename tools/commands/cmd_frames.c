@@ -500,7 +500,7 @@ const tool_command tool_frames = {
         "weir frames clip.mp4 --width 128 --height 128 -o clip.npy\n"
         "# 16 frames for a training step, from the whole clip or from two seconds of it\n"
         "weir frames clip.mp4 --count 16 --width 224 --height 224 -o clip.npy\n"
-        "weir frames clip.mp4 --random 16 --stretch 2s --seed 7 -o clip.npy\n"
+        "weir frames clip.mp4 --random 16 --length 2s --seed 7 -o clip.npy\n"
         "# two clips of 16 frames, every 4th one, from random starts: an array [2, 16, 224, 224, 3]\n"
         "weir frames clip.mp4 --clip 16 --stride 4 --clips 2 --start random --width 224 --height 224 -o clip.npy\n"
         "# 16 frames of each video of a dataset: an array for each\n"

@@ -307,7 +307,7 @@ static int build_from_paths(const tool_call *call, const char *db_path)
         .paths = (const char *const *)list.paths,
         .labels = has_labels ? (const char *const *)list.labels : NULL,
         .num_paths = list.num_paths,
-        .parts = list.parts,
+        .windows = list.windows,
         .columns = list.others.columns,
         .num_columns = list.others.num,
     };
@@ -362,7 +362,7 @@ const tool_command tool_index = {
             "and end are yours: --where can use them, and each clip has its values in a batch. Each row is a clip, "
             "also if several "
             "rows name the same file. start and end, in seconds, or start_frame and end_frame, are stored, and only "
-            "that part is decoded. "
+            "that window is decoded. "
             "A URL is the same clip with any signature. Its secrets are not stored, so a program "
             "that opens the index must pass the list again (weir_dataset_options.paths).\n\n"
             "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "

@@ -18,7 +18,7 @@ static const char *const by_names[] = { "name", "track", "rank", NULL };
 static struct settings {
     int64_t top;
     int by; /* weir_trace_by */
-    weir_trace_part part;
+    weir_trace_interval interval;
     bool json, csv, force;
     const char *output;
 } settings = { .top = 20 };
@@ -28,9 +28,9 @@ static struct settings {
 static const option_row rows[] = {
     { ROW("by", by, option_choice), .argument = "WHAT", .choices = by_names,
       .help = "add up by name (default), by track (a slot, a thread) and name, or by rank (a process) and name" },
-    { ROW("since", part.since_ns, option_duration), .argument = "DURATION",
-      .help = "leave out events in this first part of the trace, such as 90s" },
-    { ROW("until", part.until_ns, option_duration), .argument = "DURATION",
+    { ROW("since", interval.since_ns, option_duration), .argument = "DURATION",
+      .help = "leave out events before this time of the trace, such as 90s" },
+    { ROW("until", interval.until_ns, option_duration), .argument = "DURATION",
       .help = "leave out events later than this after the start of the trace" },
     { ROW("top", top, option_count), .argument = "N", .max = MAX_TOP,
       .help = "print the N names with the largest self time (default 20)" },
@@ -113,7 +113,7 @@ static int show_times(const tool_call *call)
     };
     struct listing listing = { .path = call->words[0], TABLE_COLUMNS(columns) };
     weir_error error = { 0 };
-    int status = weir_trace_times_read(listing.path, &settings.part, (weir_trace_by)settings.by, &listing.facts,
+    int status = weir_trace_times_read(listing.path, &settings.interval, (weir_trace_by)settings.by, &listing.facts,
                                        print_time, &listing, &error);
     if (status == WEIR_EDATA && weir_output_is(listing.path, WEIR_OUTPUT_DATABASE))
         return tool_refuse(call, "%s: a database, not a trace; weir summary and weir explain read databases",
@@ -124,7 +124,7 @@ static int show_times(const tool_call *call)
     }
     if (listing.facts.num_events == 0)
         return tool_nothing(call, "%s: the trace has no events%s", listing.path,
-                            settings.part.since_ns || settings.part.until_ns ? " in this part" : "");
+                            settings.interval.since_ns || settings.interval.until_ns ? " in this interval" : "");
     if (!listing.times)
         begin_listing(&listing);
     table_end(listing.times);
@@ -139,7 +139,7 @@ static int merge_traces(const tool_call *call)
     if (output_allow(call, settings.output, WEIR_OUTPUT_TRACE, settings.force, 0) != TOOL_DONE)
         return TOOL_REFUSED;
     int status = weir_trace_merge(settings.output, (const char *const *)call->words, (size_t)call->num_words,
-                                  &settings.part, settings.force, &error);
+                                  &settings.interval, settings.force, &error);
     if (status == WEIR_OK)
         return TOOL_DONE;
     tool_refuse(call, "%s", error.message);
@@ -148,7 +148,7 @@ static int merge_traces(const tool_call *call)
 
 static int run_trace(tool_call *call)
 {
-    if (settings.part.until_ns && settings.part.until_ns <= settings.part.since_ns)
+    if (settings.interval.until_ns && settings.interval.until_ns <= settings.interval.since_ns)
         return tool_refuse(call, "--until: it is not after --since");
     if (settings.output)
         return merge_traces(call);
@@ -169,8 +169,8 @@ const tool_command tool_trace = {
         "(without the spans inside), and the share of the trace's length. Waits of slots are spans, too. Traces of "
         "other programs in Chrome's format can be read.\n\n"
         "With -o the traces are merged into one file, in constant memory: traces of ranks, and of other programs. "
-        "The clocks are aligned by the wall time that each trace of weir states. --since and --until cut out a "
-        "part.\n\n"
+        "The clocks are aligned by the wall time that each trace of weir states. --since and --until cut out an "
+        "interval.\n\n"
         "To see a trace as a picture, open it in https://ui.perfetto.dev.",
     .examples = "weir record videos/ --trace trace.json.gz\n"
                 "weir trace trace.json.gz\n"

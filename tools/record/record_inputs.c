@@ -109,13 +109,14 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
 }
 
 /* row: of a table; 0 if there is none. */
-static void add_part(record_inputs *inputs, const char *path, uint64_t occurrence, weir_clip_part part, size_t row)
+static void add_clip(record_inputs *inputs, const char *path, uint64_t occurrence, weir_clip_window window,
+                     size_t row)
 {
     inputs->rows = memory_grow(inputs->rows, inputs->num_paths, sizeof *inputs->rows);
     inputs->rows[inputs->num_paths] = row;
-    inputs->parts = memory_grow(inputs->parts, inputs->num_paths, sizeof *inputs->parts);
-    inputs->parts[inputs->num_paths] = part;
-    inputs->has_parts |= !weir_clip_part_is_whole(&part);
+    inputs->windows = memory_grow(inputs->windows, inputs->num_paths, sizeof *inputs->windows);
+    inputs->windows[inputs->num_paths] = window;
+    inputs->has_windows |= !weir_clip_window_is_whole(&window);
     inputs->paths = memory_grow(inputs->paths, inputs->num_paths, sizeof *inputs->paths);
     inputs->occurrences = memory_grow(inputs->occurrences, inputs->num_paths, sizeof *inputs->occurrences);
     inputs->occurrences[inputs->num_paths] = occurrence;
@@ -124,7 +125,7 @@ static void add_part(record_inputs *inputs, const char *path, uint64_t occurrenc
 
 static void add_path(record_inputs *inputs, const char *path, uint64_t occurrence)
 {
-    add_part(inputs, path, occurrence, (weir_clip_part){ 0 }, 0);
+    add_clip(inputs, path, occurrence, (weir_clip_window){ 0 }, 0);
 }
 
 /* Terminates each line with NUL, and adds those that are not empty. */
@@ -146,17 +147,17 @@ static int add_rows(const record_settings *settings, record_inputs *inputs, cons
     if (!path_list_read_text(inputs->list, settings->list_path, names, &inputs->clips, problem))
         return record_refuse(settings, "--list: %s", problem);
     for (size_t i = 0; i < inputs->clips.num_paths; i++)
-        add_part(inputs, inputs->clips.paths[i], 0, inputs->clips.parts[i], i);
+        add_clip(inputs, inputs->clips.paths[i], 0, inputs->clips.windows[i], i);
     bool has_columns = inputs->clips.others.num > 0;
-    const char *other = !inputs->has_parts && !has_columns      ? NULL
-                        : settings->tar                         ? "--tar"
-                        : inputs->num_folders                   ? "a folder"
-                        : inputs->has_parts && settings->images ? "--images"
-                        : inputs->has_parts && settings->audio  ? "--audio"
-                                                                : NULL;
+    const char *other = !inputs->has_windows && !has_columns      ? NULL
+                        : settings->tar                           ? "--tar"
+                        : inputs->num_folders                     ? "a folder"
+                        : inputs->has_windows && settings->images ? "--images"
+                        : inputs->has_windows && settings->audio  ? "--audio"
+                                                                  : NULL;
     if (other)
         return record_refuse(settings, "--list: %s: its rows have %s, which cannot be combined with %s",
-                             settings->list_path, inputs->has_parts ? "starts or ends" : "columns of their own",
+                             settings->list_path, inputs->has_windows ? "starts or ends" : "columns of their own",
                              other);
     return RECORD_DONE;
 }
@@ -288,12 +289,12 @@ static void select_share(record_inputs *inputs)
     inputs->num_all_paths = inputs->num_paths;
     inputs->all_paths = inputs->paths;
     inputs->all_occurrences = inputs->occurrences;
-    weir_clip_part *parts = inputs->parts;
+    weir_clip_window *windows = inputs->windows;
     size_t *rows = inputs->rows;
     inputs->rows = NULL;
     inputs->paths = NULL;
     inputs->occurrences = NULL;
-    inputs->parts = NULL;
+    inputs->windows = NULL;
     inputs->num_paths = 0;
     identity_key_load(inputs->all_paths, inputs->num_all_paths);
     if (weir_identity_number(inputs->all_paths, inputs->num_all_paths, inputs->all_occurrences) != WEIR_OK)
@@ -301,8 +302,8 @@ static void select_share(record_inputs *inputs)
     count_names(inputs);
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(&inputs->share, inputs->all_paths[i], i, inputs->all_occurrences[i]))
-            add_part(inputs, inputs->all_paths[i], inputs->all_occurrences[i], parts[i], rows[i]);
-    free(parts);
+            add_clip(inputs, inputs->all_paths[i], inputs->all_occurrences[i], windows[i], rows[i]);
+    free(windows);
     free(rows);
     choose_columns(inputs);
     for (size_t i = 0; i < inputs->num_folders; i++) {
@@ -374,7 +375,7 @@ void record_inputs_free(record_inputs *inputs)
     free(inputs->list);
     free(inputs->rows);
     free_columns(inputs);
-    free(inputs->parts);
+    free(inputs->windows);
     path_list_free(&inputs->clips);
     *inputs = (record_inputs){ 0 };
 }

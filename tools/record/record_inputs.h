@@ -36,12 +36,12 @@ typedef struct record_inputs {
     weir_directory_counts *counts; /* of each folder, counted by its source */
     record_listing *listings;      /* of each folder, used by its source */
     size_t num_folders;
-    const char **paths;    /* files and URLs of the share */
-    uint64_t *occurrences; /* of each of these: its number among those of all_paths with the same identity */
-    weir_clip_part *parts; /* of each: its part of the file */
-    size_t *rows;          /* of each: that of `clips` */
+    const char **paths;        /* files and URLs of the share */
+    uint64_t *occurrences;     /* of each of these: its number among those of all_paths with the same identity */
+    weir_clip_window *windows; /* of each: its window of the file */
+    size_t *rows;              /* of each: that of `clips` */
     size_t num_paths;
-    bool has_parts;         /* a start or end is given */
+    bool has_windows;       /* a start or end is given */
     weir_column *columns;   /* of the paths: the user's, as `clips` has them; NULL = none */
     const char **all_paths; /* of all processes */
     uint64_t *all_occurrences;

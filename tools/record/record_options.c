@@ -36,7 +36,7 @@ const option_row record_rows[] = {
     { ROW("list", list_path, option_file), .argument = "FILE",
       .help = "also decode the paths and URLs in FILE, one per line, or a table (.csv, .tsv, .jsonl, or a first line "
               "such as "
-              "path,start,end) whose rows are parts of files, in seconds; - is stdin" },
+              "path,start,end) whose rows are windows of files, in seconds; - is stdin" },
     { ROW("tar", tar, option_flag),
       .help = "the inputs are tar archives, or folders of them; decode the files in them" },
     { ROW("tar-glob", tar_glob, option_text), .argument = "PATTERN", .needs = "tar",

@@ -117,7 +117,7 @@ static void add_sources(const record_settings *settings, const record_inputs *in
             .num_paths = inputs->num_paths,
             .may_be_empty = true,
             .occurrences = inputs->occurrences,
-            .parts = inputs->has_parts ? inputs->parts : NULL,
+            .windows = inputs->has_windows ? inputs->windows : NULL,
             .columns = inputs->columns,
             .num_columns = inputs->columns ? inputs->clips.others.num : 0,
         };

@@ -128,7 +128,7 @@ void record_rounds_source_directory(weir_builder *builder, const weir_directory_
 void record_rounds_source_list(weir_builder *builder, const weir_list_config *config, record_rounds *rounds,
                                const weir_stage_options *options)
 {
-    bool is_clips = config->parts || config->num_columns;
+    bool is_clips = config->windows || config->num_columns;
     rounds_config own = { .of.list = *config,
                           .op = is_clips ? &weir_clip_list_source : &weir_list_source,
                           .rounds = rounds };

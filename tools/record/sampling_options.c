@@ -150,20 +150,20 @@ static bool parse_window(const char *text, void *value)
 }
 
 /* "32f", "2s", "1.5m" */
-static bool parse_stretch(const char *text, void *value)
+static bool parse_length(const char *text, void *value)
 {
-    sampling_length *stretch = value;
+    sampling_length *interval = value;
     char number[32];
     uint64_t frames = 0;
     size_t length = strlen(text);
-    *stretch = (sampling_length){ 0 };
+    *interval = (sampling_length){ 0 };
     if (length == 0 || length >= sizeof number || strchr("0123456789.", text[length - 1]))
         return false; /* a number without a unit is ambiguous */
     if (text[length - 1] != 'f')
-        return parse_time(text, &stretch->ns) && stretch->ns > 0;
+        return parse_time(text, &interval->ns) && interval->ns > 0;
     snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
     bool is_number = option_parse_number(number, UINT32_MAX, &frames) && frames > 0;
-    stretch->frames = (uint32_t)frames;
+    interval->frames = (uint32_t)frames;
     return is_number;
 }
 
@@ -197,9 +197,9 @@ const option_kind sampling_rate = { .parse = parse_rate,
                                     .wanted = "frames per second, such as 5, 29.97 or 30000/1001" };
 const option_kind sampling_window = { .parse = parse_window,
                                       .wanted = "a range of times, such as 10:20, 90s:2m, 10: or :2.5" };
-const option_kind sampling_stretch = { .parse = parse_stretch,
-                                       .wanted =
-                                           "a number of frames, such as 32f, or a time span, such as 2s or 500ms" };
+const option_kind sampling_interval = { .parse = parse_length,
+                                        .wanted =
+                                            "a number of frames, such as 32f, or a time span, such as 2s or 500ms" };
 const option_kind sampling_stride = {
     .parse = parse_stride,
     .wanted = "a number of frames, such as 4, or a time span with its unit, such as 0.2s or 40ms"
@@ -234,8 +234,8 @@ weir_sampling sampling_choose(const sampling_settings *settings)
         .every = (uint32_t)settings->every,
         .rate_num = settings->rate.num,
         .rate_den = settings->rate.den,
-        .stretch_frames = settings->stretch.frames,
-        .stretch_ns = settings->stretch.ns,
+        .length_frames = settings->interval.frames,
+        .length_ns = settings->interval.ns,
         .indices = settings->indices.values,
         .num_indices = settings->indices.num_values,
         .times_ns = settings->at.values,

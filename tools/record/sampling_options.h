@@ -50,18 +50,18 @@ typedef struct sampling_settings {
 
     sampling_range window;
     int64_t first;
-    sampling_length stretch;
+    sampling_length interval;
     uint64_t seed;
 } sampling_settings;
 
-extern const option_kind sampling_times;   /* sampling_list */
-extern const option_kind sampling_indices; /* sampling_list */
-extern const option_kind sampling_rate;    /* sampling_ratio */
-extern const option_kind sampling_window;  /* sampling_range */
-extern const option_kind sampling_stretch; /* sampling_length */
-extern const option_kind sampling_stride;  /* sampling_length */
-extern const option_kind sampling_span;    /* int64_t, ns */
-extern const option_kind sampling_seed;    /* uint64_t */
+extern const option_kind sampling_times;    /* sampling_list */
+extern const option_kind sampling_indices;  /* sampling_list */
+extern const option_kind sampling_rate;     /* sampling_ratio */
+extern const option_kind sampling_window;   /* sampling_range */
+extern const option_kind sampling_interval; /* sampling_length */
+extern const option_kind sampling_stride;   /* sampling_length */
+extern const option_kind sampling_span;     /* int64_t, ns */
+extern const option_kind sampling_seed;     /* uint64_t */
 
 extern const char *const sampling_match_names[];      /* as weir_time_match */
 extern const char *const sampling_outside_names[];    /* as weir_time_outside */

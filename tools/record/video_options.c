@@ -38,7 +38,7 @@ const option_row video_rows[] = {
       .help =
           "R frames a second (5, 29.97, 30000/1001); frames are repeated or left out, as by ffmpeg's filter fps" },
     { ROW("count", sampling.count, option_count), .excludes = "audio images at frames every rate", .argument = "N",
-      .help = "N evenly spaced frames: the middles of N equal parts" },
+      .help = "N evenly spaced frames: the middles of N equal intervals" },
     { ROW("random", sampling.random, option_count), .excludes = "audio images at frames every rate count",
       .argument = "N", .help = "N different random frames, in order; the same ones for the same --seed" },
     { ROW("clip", sampling.clip, option_count), .excludes = "audio images at frames every rate count random",
@@ -63,9 +63,9 @@ const option_row video_rows[] = {
       .help = "only frames from START on and before END: 10:20, 90s:2m, 10: or :2.5" },
     { ROW("first", sampling.first, option_count), .excludes = "audio images at frames count random clip",
       .argument = "N", .help = "at most the first N of the chosen frames" },
-    { ROW("stretch", sampling.stretch, sampling_stretch), .needs = "random", .argument = "LENGTH",
+    { ROW("length", sampling.interval, sampling_interval), .needs = "random", .argument = "LENGTH",
       .help =
-          "with --random: take all frames from one random stretch of this many frames (32f) or this length (2s)" },
+          "with --random: take all frames from one random interval of this many frames (32f) or this length (2s)" },
     { ROW("seed", sampling.seed, sampling_seed), .needs = "random clip", .argument = "S",
       .help = "with --random and --clip: random seed (default 0)" },
     { ROW("width", picture.width, option_count32), .heading = "Pictures", .excludes = "audio", .argument = "W",

@@ -117,7 +117,7 @@ static double part_levels(const double *rates, size_t count)
     return threshold;
 }
 
-static void add_stretch(rate_level *level, const double *rates, size_t from, size_t until)
+static void add_interval(rate_level *level, const double *rates, size_t from, size_t until)
 {
     size_t length = until - from;
     level->rate =
@@ -130,25 +130,25 @@ static void add_stretch(rate_level *level, const double *rates, size_t from, siz
     level->until = until;
 }
 
-/* Wald and Wolfowitz's test (1940): by chance, a low and b high laps make 2ab / (a + b) + 1 stretches. */
+/* Wald and Wolfowitz's test (1940): by chance, a low and b high laps make 2ab / (a + b) + 1 intervals. */
 static bool are_together(const rate_levels *found)
 {
     double a = (double)found->low.num_laps, b = (double)found->high.num_laps, n = a + b;
     double mean = 2 * a * b / n + 1, variance = (mean - 1) * (mean - 2) / (n - 1);
-    return variance > 0 && (double)found->num_stretches < mean - TWO_SIDED * sqrt(variance);
+    return variance > 0 && (double)found->num_intervals < mean - TWO_SIDED * sqrt(variance);
 }
 
 bool weir__variation_find_levels(const double *rates, size_t count, rate_levels *found)
 {
     double threshold = part_levels(rates, count);
-    *found = (rate_levels){ .num_stretches = 0 };
+    *found = (rate_levels){ .num_intervals = 0 };
     for (size_t from = 0, until; from < count && !isnan(threshold); from = until) {
         bool is_high = rates[from] >= threshold;
         for (until = from + 1; until < count && (rates[until] >= threshold) == is_high; until++)
             ;
-        add_stretch(is_high ? &found->high : &found->low, rates, from, until);
-        found->num_stretches++;
+        add_interval(is_high ? &found->high : &found->low, rates, from, until);
+        found->num_intervals++;
     }
-    return found->num_stretches >= 2 * NUM_LEVELS && are_together(found) &&
+    return found->num_intervals >= 2 * NUM_LEVELS && are_together(found) &&
            is_worth_telling(found->low.rate, found->high.rate);
 }

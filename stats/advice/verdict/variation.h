@@ -18,12 +18,12 @@ typedef struct rate_change {
 typedef struct rate_level {
     double rate;        /* mean */
     size_t num_laps;    /* in all */
-    size_t from, until; /* its longest stretch of neighbouring laps */
+    size_t from, until; /* its longest interval of neighbouring laps */
 } rate_level;
 
 typedef struct rate_levels {
     rate_level low, high;
-    size_t num_stretches; /* of both together */
+    size_t num_intervals; /* of both together */
 } rate_levels;
 
 double weir__variation_mean(const double *rates, size_t from, size_t until);

@@ -356,7 +356,7 @@ static int tell_rate_change(reading *r, const rate_change *change, const weir_to
     return tell_difference(r, from, num_laps, sides[change->is_gradual], whole, made, error);
 }
 
-/* Each level is judged by its longest stretch. */
+/* Each level is judged by its longest interval. */
 static int tell_levels(reading *r, const rate_levels *levels, const weir_totals *whole, full_verdict *made,
                        weir_error *error)
 {
@@ -372,7 +372,7 @@ static int tell_levels(reading *r, const rate_levels *levels, const weir_totals 
         status = judge_range(r, end_of_lap_ns(r, from[i]), end_of_lap_ns(r, from[i] + num_laps[i]), whole, &parts[i],
                              error);
     if (status == WEIR_OK) {
-        double length_s = 1e-9 * (double)(r->end_unix_ns - r->start_unix_ns) / (double)levels->num_stretches;
+        double length_s = 1e-9 * (double)(r->end_unix_ns - r->start_unix_ns) / (double)levels->num_intervals;
         weir__verdict_say_levels(made, levels, length_s);
         if (!is_same_limit(parts[0], parts[1]))
             weir__verdict_settle_levels(made, parts, levels);

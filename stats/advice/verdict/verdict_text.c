@@ -16,7 +16,7 @@ enum { MOST_WIDTH = 80, MOST_LINES = 20, MOST_ADVICE = 3, MOST_OTHER_JOBS = 1, G
 typedef struct extent {
     size_t num_evidence;
     int num_advice; /* of each list */
-    unsigned parts; /* WEIR_VERDICT_ALL | … */
+    unsigned what;  /* WEIR_VERDICT_ALL | … */
     bool is_mixed;  /* the list has what was measured and what was predicted */
     size_t width;
 } extent;
@@ -51,13 +51,13 @@ static void put_advice(FILE *out, const weir_verdict_advice *a, const extent *of
     snprintf(text, sizeof text, "%s%s%s%s%s", a->change, *a->options ? ": " : "", a->options, cpus,
              a->is_measured || isnan(a->gain) || !of->is_mixed ? "" : ", predicted");
     put_filled(out, of, before, text);
-    if (of->parts & WEIR_VERDICT_CODE && *a->code)
+    if (of->what & WEIR_VERDICT_CODE && *a->code)
         put_filled(out, of, "                   C: ", a->code);
     if (*a->assumes && !isnan(a->gain)) {
         snprintf(text, sizeof text, "if %s; as now if not", a->assumes);
         put_filled(out, of, "                   ", text);
     }
-    if (of->parts & WEIR_VERDICT_ALL && *a->next)
+    if (of->what & WEIR_VERDICT_ALL && *a->next)
         put_filled(out, of, "                   then the limit is: ", a->next);
 }
 
@@ -87,7 +87,7 @@ static void put_list(FILE *out, const weir_verdict *v, advice_kind kind, extent 
         }
     of.is_mixed = num_measured && num_predicted;
     for (size_t i = 0; i < v->num_advice; i++) {
-        if (kind_of(&v->advice[i]) != kind || (!(of.parts & WEIR_VERDICT_ALL) && count == most))
+        if (kind_of(&v->advice[i]) != kind || (!(of.what & WEIR_VERDICT_ALL) && count == most))
             continue;
         if (count++ == 0)
             fprintf(out, "\n%s%s%s\n", headings[kind],
@@ -167,15 +167,15 @@ static int count_lines(const char *text)
 }
 
 /* As much of the evidence as fits with one change of each list, then as many changes as fit. */
-void weir_verdict_write(const weir_verdict *v, unsigned parts, size_t width, FILE *out)
+void weir_verdict_write(const weir_verdict *v, unsigned what, size_t width, FILE *out)
 {
     size_t columns = width > 0 && width < MOST_WIDTH ? width : MOST_WIDTH;
     if (!v || !out)
         return;
-    for (extent of = { v->num_evidence, MOST_ADVICE, parts, false, columns };;) {
+    for (extent of = { v->num_evidence, MOST_ADVICE, what, false, columns };;) {
         char *text = NULL;
         size_t size;
-        FILE *memory = parts & WEIR_VERDICT_ALL ? NULL : weir__text_stream(&text, &size);
+        FILE *memory = what & WEIR_VERDICT_ALL ? NULL : weir__text_stream(&text, &size);
         if (!memory) {
             put_all(out, v, &of);
             return;

@@ -126,7 +126,7 @@ void weir__verdict_settle_change(full_verdict *verdict, const full_verdict *befo
 /* The rate is not the same all the time. rates: before and after changed_unix_ns (0 = it changes slowly, all the time). */
 void weir__verdict_say_rate_change(full_verdict *verdict, const double rates[2], int64_t changed_unix_ns,
                                    int64_t start_unix_ns);
-/* length_s: of a stretch, on average. */
+/* length_s: of an interval, on average. */
 void weir__verdict_say_levels(full_verdict *verdict, const rate_levels *levels, double length_s);
 /* Each level has a limit of its own; parts: the verdicts on the high and the low one. */
 void weir__verdict_settle_levels(full_verdict *verdict, full_verdict *const parts[2], const rate_levels *levels);

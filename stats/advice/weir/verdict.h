@@ -79,7 +79,7 @@ typedef struct weir_verdict {
     const char *sentence; /* the limit, in plain words */
     double confidence;    /* 0 to 1 */
     /* A second limit (UNKNOWN = none). Either it is about as likely, because the data cannot distinguish it from the
-       first. Or it was the limit in another part of the run (changed_unix_ns). */
+       first. Or it was the limit at another time of the run (changed_unix_ns). */
     weir_verdict_kind other_kind;
     const char *other_name, *other_sentence;
     const char *missing; /* the recording that would decide, if the data cannot; "" = none */
@@ -96,7 +96,7 @@ typedef struct weir_verdict {
        ranks. items_per_s is the sum over these, and `rank` is the last of them. */
     int32_t rank;
     uint32_t world, num_ranks;
-    /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer part, and
+    /* The limit changed here, from one of `kind` and `other_kind` to the other; `kind` is that of the longer time, and
        the advice is for it. 0 = it did not change */
     int64_t changed_unix_ns;
     /* The slots of these stages are the limit together ("decode and scale"; more of one alone brings nothing), and one
@@ -173,7 +173,7 @@ enum {
 
 /* The sentence, the evidence and the advice, as text of at most 20 lines of 80 characters, or as much in lines of
    `width` characters; 0 or more than 80 = 80. */
-WEIR_API void weir_verdict_write(const weir_verdict *verdict, unsigned parts, size_t width, FILE *out);
+WEIR_API void weir_verdict_write(const weir_verdict *verdict, unsigned what, size_t width, FILE *out);
 
 /* One line of the summary: "Limit: …", or nothing if nothing was delivered. See weir/summary.h. */
 WEIR_API int weir_verdict_write_limit(FILE *out, weir_recording *recording, const weir_filter *filter,

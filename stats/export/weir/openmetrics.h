@@ -10,7 +10,7 @@
  *     weir_openmetrics_close(file, &error);
  *
  * Both hold the same metrics: histograms of task times and queue times, and sums that only increase; the recording
- * derives rates and averages over any window. Labels are node, rank, run (only from databases), stage or queue. The
+ * derives rates and averages over any interval. Labels are node, rank, run (only from databases), stage or queue. The
  * edges of histogram buckets are powers of two of nanoseconds, so that every count is exact; percentiles within 1 %
  * are exported separately. Two rates, and the limit if the program passes its rules, are gauges. Live they are of the
  * latest lap, and end with the run. From a database they are of all that matches, and only weir_export_write() takes

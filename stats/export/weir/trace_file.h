@@ -104,23 +104,23 @@ WEIR_API void weir_trace_request(weir_trace_file *file);
  */
 WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
 
-/* A part of a trace, in time from its beginning: time 0 for weir_trace_merge(), the first event for
+/* An interval of a trace, in time from its beginning: time 0 for weir_trace_merge(), the first event for
    weir_trace_times_read(). All-zero: the whole trace. */
-typedef struct weir_trace_part {
+typedef struct weir_trace_interval {
     int64_t since_ns, until_ns; /* until_ns 0 = to its end */
-} weir_trace_part;
+} weir_trace_interval;
 
 /*
  * Writes one trace from several: of ranks, or of other programs (Chrome's format, as an array or an object with
  * "traceEvents"), compressed or not. Each input becomes a separate process with its tracks. Clocks are aligned by the
  * wall time that each file of weir contains. A file without it starts at the same time as the earliest file, unless its
- * times are Unix times. Only what lies in the part is written (NULL = everything), with spans cut off at its ends. Memory
+ * times are Unix times. Only what lies in the interval is written (NULL = everything), with spans cut off at its ends. Memory
  * use does not depend on the size of the files; large ones need room for a temporary file. force: an existing file
  * that is not a trace is replaced, too (see weir/output.h). WEIR_OK, WEIR_EIO, WEIR_EINVAL, WEIR_EDATA (an input is
  * not a trace) and others; *error (may be NULL) names the file. Any thread.
  */
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins,
-                              const weir_trace_part *part, bool force, weir_error *error);
+                              const weir_trace_interval *interval, bool force, weir_error *error);
 
 /* -- where the time went -- */
 
@@ -131,12 +131,12 @@ typedef enum weir_trace_by {
 } weir_trace_by;
 
 typedef struct weir_trace_facts {
-    int64_t length_ns;                                       /* of the part */
-    uint64_t num_events, num_failures, num_stalls, num_gaps; /* in the part; gaps: records were lost */
+    int64_t length_ns;                                       /* of the interval */
+    uint64_t num_events, num_failures, num_stalls, num_gaps; /* in the interval; gaps: records were lost */
     bool is_complete;                                        /* the array has its end */
 } weir_trace_facts;
 
-/* All spans of one name, from begin to end; only the time within the part. */
+/* All spans of one name, from begin to end; only the time within the interval. */
 typedef struct weir_trace_time {
     const char *process, *track, *name; /* "" = of all; valid during the call */
     uint64_t count;
@@ -146,11 +146,11 @@ typedef struct weir_trace_time {
 
 /*
  * Adds up the spans of a trace of weir or of another program, compressed or not. Parts of tasks have "(part)" behind
- * their names; open spans count to the end. Part NULL = the whole trace. Fills *facts, then calls `each`, the largest
+ * their names; open spans count to the end. interval NULL = the whole trace. Fills *facts, then calls `each`, the largest
  * self time first. WEIR_OK, WEIR_EINVAL, WEIR_ENOTFOUND, WEIR_EIO, WEIR_EDATA (it is not a trace), WEIR_ENOMEM; *error (may
  * be NULL) names the file. Large traces are sorted in a temporary file. Any thread.
  */
-WEIR_API int weir_trace_times_read(const char *path, const weir_trace_part *part, weir_trace_by by,
+WEIR_API int weir_trace_times_read(const char *path, const weir_trace_interval *interval, weir_trace_by by,
                                    weir_trace_facts *facts, void (*each)(void *self, const weir_trace_time *time),
                                    void *self, weir_error *error);
 

@@ -1,5 +1,5 @@
 /* Uses only products, quotients and square roots, which all machines round in the same way. */
-#include "stages/batch/window.h"
+#include "stages/batch/crop.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { WEIGHT_BITS = 14 };
 
-int weir__window_check(weir_collate_config *config, weir_error *error)
+int weir__crop_check(weir_collate_config *config, weir_error *error)
 {
     config->min_area = config->min_area > 0 ? config->min_area : 0.08;
     config->max_area = config->max_area > 0 ? config->max_area : 1;
@@ -42,27 +42,27 @@ static double draw_aspect(const weir_collate_config *config, uint64_t *state)
     return 1 / draw_between(state, 1 / config->max_aspect, 1 / config->min_aspect);
 }
 
-static void set_position(weir_selection *window, uint32_t width, uint32_t height, uint64_t *state)
+static void set_position(weir_crop_area *crop, uint32_t width, uint32_t height, uint64_t *state)
 {
-    window->x = (uint32_t)weir__random_below(state, width - window->width + 1);
-    window->y = (uint32_t)weir__random_below(state, height - window->height + 1);
+    crop->x = (uint32_t)weir__random_below(state, width - crop->width + 1);
+    crop->y = (uint32_t)weir__random_below(state, height - crop->height + 1);
 }
 
-/* The largest centred window with the crop's aspect, if no random window fits. */
-static void cover_window(const weir_collate_config *config, uint32_t width, uint32_t height, weir_selection *window)
+/* The largest centred area with the crop's aspect, if no random one fits. */
+static void cover_picture(const weir_collate_config *config, uint32_t width, uint32_t height, weir_crop_area *crop)
 {
     uint64_t fitted = (uint64_t)height * config->crop_width / config->crop_height;
-    window->width = fitted < width ? (uint32_t)fitted : width;
+    crop->width = fitted < width ? (uint32_t)fitted : width;
     fitted = (uint64_t)width * config->crop_height / config->crop_width;
-    window->height = fitted < height ? (uint32_t)fitted : height;
-    window->width = window->width ? window->width : 1;
-    window->height = window->height ? window->height : 1;
-    window->x = (width - window->width) / 2;
-    window->y = (height - window->height) / 2;
+    crop->height = fitted < height ? (uint32_t)fitted : height;
+    crop->width = crop->width ? crop->width : 1;
+    crop->height = crop->height ? crop->height : 1;
+    crop->x = (width - crop->width) / 2;
+    crop->y = (height - crop->height) / 2;
 }
 
 static void draw_resized(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t *state,
-                         weir_selection *window)
+                         weir_crop_area *crop)
 {
     enum { MAX_TRIES = 10 };
     for (int try = 0; try < MAX_TRIES; try++) {
@@ -71,38 +71,38 @@ static void draw_resized(const weir_collate_config *config, uint32_t width, uint
         double wanted_width = floor(sqrt(area * aspect) + 0.5);
         double wanted_height = floor(sqrt(area / aspect) + 0.5);
         if (wanted_width >= 1 && wanted_width <= width && wanted_height >= 1 && wanted_height <= height) {
-            window->width = (uint32_t)wanted_width;
-            window->height = (uint32_t)wanted_height;
-            set_position(window, width, height, state);
+            crop->width = (uint32_t)wanted_width;
+            crop->height = (uint32_t)wanted_height;
+            set_position(crop, width, height, state);
             return;
         }
     }
-    cover_window(config, width, height, window);
+    cover_picture(config, width, height, crop);
 }
 
-int weir__window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
-                      weir_selection *window, weir_error *error)
+int weir__crop_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
+                    weir_crop_area *crop, weir_error *error)
 {
     uint64_t state = weir__random_seed(weir__random_seed(config->seed, epoch), id);
-    *window = (weir_selection){ .width = width, .height = height };
-    window->is_flipped = draw_between(&state, 0, 1) < config->flip;
+    *crop = (weir_crop_area){ .width = width, .height = height };
+    crop->is_flipped = draw_between(&state, 0, 1) < config->flip;
     if (config->crop_width == 0)
         return WEIR_OK;
     if (config->crop == WEIR_CROP_RESIZED) {
-        draw_resized(config, width, height, &state, window);
+        draw_resized(config, width, height, &state, crop);
         return WEIR_OK;
     }
     if (config->crop_width > width || config->crop_height > height)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "the frames, %" PRIu32 "×%" PRIu32 ", are smaller than the crop, %" PRIu32 "×%" PRIu32,
                               width, height, config->crop_width, config->crop_height);
-    window->width = config->crop_width;
-    window->height = config->crop_height;
+    crop->width = config->crop_width;
+    crop->height = config->crop_height;
     if (config->crop == WEIR_CROP_RANDOM)
-        set_position(window, width, height, &state);
+        set_position(crop, width, height, &state);
     else
-        *window = (weir_selection){ (width - window->width) / 2, (height - window->height) / 2, window->width,
-                                    window->height, window->is_flipped };
+        *crop = (weir_crop_area){ (width - crop->width) / 2, (height - crop->height) / 2, crop->width, crop->height,
+                                  crop->is_flipped };
     return WEIR_OK;
 }
 
@@ -177,7 +177,7 @@ static inline void set_rounded(uint8_t *values, size_t i, size_t value_bytes, in
         memcpy(values + 2 * i, &wide, sizeof wide);
 }
 
-/* An output row of the window's width. */
+/* An output row of the crop's width. */
 static inline void resize_down(const weir_taps *down, uint32_t y, const uint8_t *from, size_t from_stride,
                                size_t row_values, size_t value_bytes, uint8_t *temp)
 {
@@ -206,8 +206,8 @@ static inline void resize_across(const weir_taps *across, const uint8_t *temp, u
     }
 }
 
-void weir__window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
-                         uint32_t from_width, unsigned channels, size_t value_bytes, uint8_t *to, uint8_t *temp)
+void weir__crop_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
+                       uint32_t from_width, unsigned channels, size_t value_bytes, uint8_t *to, uint8_t *temp)
 {
     size_t row_values = (size_t)from_width * channels, row_bytes = across->num_outputs * channels * value_bytes;
     for (uint32_t y = 0; y < down->num_outputs; y++, to += row_bytes) {
