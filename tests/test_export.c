@@ -150,7 +150,8 @@ TEST_CASE(openmetrics_by_lap_is_history_that_prometheus_imports)
     assert_int_equal(system(command), 0);
 }
 
-/* The laps of an interval (by mode and phase) end at almost the same time. A reader keeps whole milliseconds, and one sample of each. */
+/* The laps of an interval (by mode and phase) end at almost the same time. A reader keeps whole milliseconds, and one
+   sample of each. */
 TEST_CASE(laps_that_end_in_one_millisecond_are_one_sample_with_all_of_them)
 {
     record_whole_run("a.db");

@@ -1,7 +1,7 @@
 /*
- * Groups of pictures on several threads: whatever the file and the number of threads, the results are those of one thread, byte by
- * byte, with their times, counts and errors. The dimensions held constant: small pictures, and groups of a few frames, because a pool
- * is only used for a file of many groups.
+ * Groups of pictures on several threads: whatever the file and the number of threads, the results are those of one
+ * thread, byte by byte, with their times, counts and errors. The dimensions held constant: small pictures, and groups
+ * of a few frames, because a pool is only used for a file of many groups.
  */
 #include "tests/test_case.h"
 
@@ -451,8 +451,8 @@ static void *spin(void *opaque)
 }
 
 /*
- * One decoder gives the last frames of a group while it decodes the packets behind it. It does not give them if these are damaged, so
- * the threads may not, either, however late the damage is found: here on a busy machine.
+ * One decoder gives the last frames of a group while it decodes the packets behind it. It does not give them if these
+ * are damaged, so the threads may not, either, however late the damage is found: here on a busy machine.
  */
 TEST_CASE(damage_in_the_first_packet_of_a_group_takes_the_frames_before)
 {
@@ -546,8 +546,8 @@ TEST_CASE(without_a_time_there_is_no_cut_any_more)
 /* ---- stop, memory, limits -------------------------------------------------------------------------------------- */
 
 /*
- * Stops at many places, until a place is behind the end. What was given before is right; the next request is, too. How often the threads
- * are asked depends on the load.
+ * Stops at many places, until a place is behind the end. What was given before is right; the next request is, too.
+ * How often the threads are asked depends on the load.
  */
 TEST_CASE(stopped_in_the_middle_it_gives_right_frames_and_begins_anew)
 {

@@ -1,6 +1,7 @@
 /*
- * What laps say of pools, the process and the machine, in virtual time with invented figures of the kernel: all of it is known to the
- * nanosecond. Held constant: one pool whose threads are resized, and one of the source; tasks that wait.
+ * What laps say of pools, the process and the machine, in virtual time with invented figures of the kernel: all of it
+ * is known to the nanosecond. Held constant: one pool whose threads are resized, and one of the source; tasks that
+ * wait.
  */
 #include "tests/support.h"
 

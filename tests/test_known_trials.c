@@ -236,8 +236,8 @@ TEST_CASE(no_gain_is_above_what_the_cpus_have)
     }
 }
 
-/* One item in five seconds: its frames are counted. They never end where a slice does. The source is fast; its thread may be that of the
-   tasks. What the queue loses of so few items is chance. */
+/* One item in five seconds: its frames are counted. They never end where a slice does. The source is fast; its thread
+   may be that of the tasks. What the queue loses of so few items is chance. */
 TEST_CASE(slow_items_are_measured_by_their_frames)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {
@@ -363,8 +363,8 @@ TEST_CASE(uneven_slices_are_no_slow_ones)
     assert_near((double)num_covered / NUM_SERIES, 0.95, 0.02);
 }
 
-/* A trial ends as soon as its interval is narrow, which is where its pairs happen to agree. Whatever slices deviate, from 0.5 to 10 %;
-   held constant: each slice is independent of the others, and the precision. */
+/* A trial ends as soon as its interval is narrow, which is where its pairs happen to agree. Whatever slices deviate,
+   from 0.5 to 10 %; held constant: each slice is independent of the others, and the precision. */
 TEST_CASE(intervals_of_trials_that_end_early_cover_the_truth_in_95_percent)
 {
     enum { NUM_SERIES = 4000 };

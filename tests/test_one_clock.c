@@ -717,8 +717,8 @@ static void end_sequences(const char *from, const char *to)
     av_packet_free(&packet);
 }
 
-/* Keyframes of HEVC may say that frames before them which were not shown yet are dropped. A CRA picture behind the end of a sequence
-   drops them in any case. */
+/* Keyframes of HEVC may say that frames before them which were not shown yet are dropped. A CRA picture behind the
+   end of a sequence drops them in any case. */
 TEST_CASE(frames_that_a_keyframe_drops_are_dropped)
 {
     char whole[PATH_BYTES], path[PATH_BYTES], arguments[ARGUMENT_BYTES];

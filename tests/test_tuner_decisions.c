@@ -1,6 +1,6 @@
 /*
- * What the tuner keeps, from trials whose results the test sets: weir__live_try() of this file is in the place of the real one. Held
- * constant: one stage whose tasks wait, so that the rules name its slots.
+ * What the tuner keeps, from trials whose results the test sets: weir__live_try() of this file is in the place of the
+ * real one. Held constant: one stage whose tasks wait, so that the rules name its slots.
  */
 #include "tests/live_pipeline.h"
 

@@ -842,9 +842,10 @@ TEST_CASE(others_cannot_have_had_the_cpu_time_that_the_tasks_had)
 }
 
 /*
- * Four slots compute on eight CPUs. Others that use nearly all the rest do not delay them, but eight slots would share the CPUs with
- * them: 8 / (8 + 3.9) of a CPU each. Where others use nothing, waits for a CPU have another cause. A larger machine has
- * CPUs that the process may not use, and nobody knows which of them the others used: only the waits count.
+ * Four slots compute on eight CPUs. Others that use nearly all the rest do not delay them, but eight slots would
+ * share the CPUs with them: 8 / (8 + 3.9) of a CPU each. Where others use nothing, waits for a CPU have another
+ * cause. A larger machine has CPUs that the process may not use, and nobody knows which of them the others used: only
+ * the waits count.
  */
 TEST_CASE(others_have_as_many_threads_as_use_the_cpus_that_were_measured)
 {

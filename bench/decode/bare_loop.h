@@ -22,8 +22,8 @@ typedef struct bare_job {
     int height;
     bool stretch; /* pictures fill the width and height, instead of being padded */
     bool hash;    /* also hash every picture */
-    /* The numbers of the frames that are decoded, in ascending order, into `numbers` (MOST_CHOSEN); returns how many. NULL = all. For
-       containers that store the times of frames, such as MP4. */
+    /* The numbers of the frames that are decoded, in ascending order, into `numbers` (MOST_CHOSEN); returns how many.
+       NULL = all. For containers that store the times of frames, such as MP4. */
     size_t (*choose)(size_t num_frames, size_t *numbers);
 } bare_job;
 

@@ -1,10 +1,10 @@
 /*
- * How long threads hold the GIL, for gil_hold.py, which compiles and loads this file. The extensions of weir reach Python's functions
- * through a table of addresses (their GOT). weir_gil_watch() puts functions of this file there, which read the clocks and go on to
- * Python's. So an unchanged extension is measured.
+ * How long threads hold the GIL, for gil_hold.py, which compiles and loads this file. The extensions of weir reach
+ * Python's functions through a table of addresses (their GOT). weir_gil_watch() puts functions of this file there,
+ * which read the clocks and go on to Python's. So an unchanged extension is measured.
  *
- * The thread that calls weir_gil_begin() and weir_gil_end() holds the GIL at both. Between them it holds it, except from the call of
- * PyEval_SaveThread to the return of PyEval_RestoreThread.
+ * The thread that calls weir_gil_begin() and weir_gil_end() holds the GIL at both. Between them it holds it, except
+ * from the call of PyEval_SaveThread to the return of PyEval_RestoreThread.
  */
 #define _GNU_SOURCE
 #include <elf.h>

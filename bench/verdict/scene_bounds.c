@@ -282,7 +282,8 @@ static void add_threads(const view *v, scene_truth *truth)
             add_answer(truth, "threads", i < SCENE_STAGES ? v->of->stages[i].name : "src", "");
 }
 
-/* Threads or CPUs of which a stage takes most, and its tasks that fail have about half of it or more: that time goes into failures. */
+/* Threads or CPUs of which a stage takes most, and its tasks that fail have about half of it or more: that time goes
+   into failures. */
 static void add_failures(const view *v, uint32_t bound, scene_truth *truth)
 {
     double taken[SCENE_STAGES] = { 0 },

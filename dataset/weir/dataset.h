@@ -81,9 +81,9 @@ typedef struct weir_dataset_build_options {
     const weir_decoder_config *decoder;
     size_t decoder_size;
     const weir_clip_window *windows; /* of each path: the clip is that window of the file (NULL = the whole files) */
-    /* Columns of the user's, with an element for each path: the index has them beside its own ("score > 0.5" is a condition), and each
-       item has its values (weir_entry.values). At most 200; none may have the name of a column of the index, in any letters. Not
-       with root and tar. The index has those of the last build. */
+    /* Columns of the user's, with an element for each path: the index has them beside its own ("score > 0.5" is a
+       condition), and each item has its values (weir_entry.values). At most 200; none may have the name of a column
+       of the index, in any letters. Not with root and tar. The index has those of the last build. */
     const weir_column *columns;
     size_t num_columns;
 } weir_dataset_build_options;
@@ -173,8 +173,8 @@ WEIR_API void weir_dataset_close(weir_dataset *dataset);
 /* The number of clips, without broken ones. NULL is 0. */
 WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 
-/* A hash of the contents (identities, sizes, labels, starts and ends, the user's columns, conditions). A different value means different items.
-   NULL is 0. */
+/* A hash of the contents (identities, sizes, labels, starts and ends, the user's columns, conditions). A different
+   value means different items. NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
 
 /* The user's columns: their names and kinds, without values; they live as long as the dataset. */
@@ -198,8 +198,8 @@ WEIR_API int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes
 WEIR_API int weir_dataset_read_sizes(weir_dataset *dataset, const char *expression, double **sizes,
                                      weir_error *error);
 
-/* For weir_sampler_config.groups: the number of each clip's file; clips of one file have the same. 8 bytes per clip; the caller frees
-   it. WEIR_OK, or the statuses of weir_dataset_open() with *error (may be NULL) filled. */
+/* For weir_sampler_config.groups: the number of each clip's file; clips of one file have the same. 8 bytes per clip;
+   the caller frees it. WEIR_OK, or the statuses of weir_dataset_open() with *error (may be NULL) filled. */
 WEIR_API int weir_dataset_read_files(weir_dataset *dataset, uint64_t **files, weir_error *error);
 
 /* ---- broken clips ---------------------------------------------------------------------------------------------------- */
@@ -214,8 +214,8 @@ typedef struct weir_broken_clip {
     uint64_t occurrence; /* among the rows of the list of this file, from 0 */
 } weir_broken_clip;
 
-/* How many clips cannot be used, of those that match the dataset's condition and classes. The first call scans the index: 8 bytes per
-   broken clip. WEIR_OK, or the statuses of weir_dataset_open() with *error (may be NULL) filled. */
+/* How many clips cannot be used, of those that match the dataset's condition and classes. The first call scans the
+   index: 8 bytes per broken clip. WEIR_OK, or the statuses of weir_dataset_open() with *error (may be NULL) filled. */
 WEIR_API int weir_dataset_count_broken(weir_dataset *dataset, uint64_t *num_broken, weir_error *error);
 
 WEIR_API int weir_dataset_read_broken_sized(weir_dataset *dataset, uint64_t number, weir_broken_clip *clip,

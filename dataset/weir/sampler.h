@@ -83,8 +83,8 @@ typedef struct weir_sampler_config {
     uint64_t seed;
 
     weir_sampler_order order; /* (default WEIR_SAMPLER_LISTED) */
-    /* BLOCKS, BUCKETS and GROUPS: at least 1. Of buckets: the items of a batch, times the number of ranks; ranks take turns within a
-       block. It must stay the same if a run is resumed with another number of ranks */
+    /* BLOCKS, BUCKETS and GROUPS: at least 1. Of buckets: the items of a batch, times the number of ranks; ranks take
+       turns within a block. It must stay the same if a run is resumed with another number of ranks */
     uint64_t block_items;
     const double *sizes;    /* BUCKETS: of each item, at least 0: weir_dataset_read_sizes(), or anything else */
     uint32_t num_buckets;   /* BUCKETS: at least 1 */
@@ -127,12 +127,13 @@ WEIR_API uint64_t weir_sampler_count(const weir_sampler *sampler);
 WEIR_API uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position);
 
 /*
- * Goes on where these checkpoints were made, as the source does with weir_pipeline_options.resume: the one of this rank, or those of
- * all ranks, whose rest is divided. Begins with the epoch in which a resumed pipeline begins. The sampler needs the options of the
- * pipeline's; that the items are the same is not checked. source: the number of the sampler among the pipeline's sources, from
- * 0. May be called again, with later checkpoints, to follow a run. The texts are not kept. WEIR_OK; or *error (may be NULL) is
- * filled: WEIR_EINVAL (of another sampler or rank), WEIR_EDATA (damaged), WEIR_EUNSUPPORTED (of a newer version), WEIR_ENOMEM;
- * after a failure only weir_sampler_free() may be called.
+ * Goes on where these checkpoints were made, as the source does with weir_pipeline_options.resume: the one of this
+ * rank, or those of all ranks, whose rest is divided. Begins with the epoch in which a resumed pipeline begins. The
+ * sampler needs the options of the pipeline's; that the items are the same is not checked. source: the number of the
+ * sampler among the pipeline's sources, from 0. May be called again, with later checkpoints, to follow a run. The
+ * texts are not kept. WEIR_OK; or *error (may be NULL) is filled: WEIR_EINVAL (of another sampler or rank),
+ * WEIR_EDATA (damaged), WEIR_EUNSUPPORTED (of a newer version), WEIR_ENOMEM; after a failure only weir_sampler_free()
+ * may be called.
  */
 WEIR_API int weir_sampler_resume(weir_sampler *sampler, const char *const *texts, size_t num_texts, size_t source,
                                  weir_error *error);

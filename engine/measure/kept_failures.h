@@ -22,8 +22,8 @@ weir__kept_failures *weir__kept_failures_new(uint32_t most);
 /* Releases the causes of those that nobody has pulled. NULL is accepted. */
 void weir__kept_failures_free(weir__kept_failures *kept);
 
-/* The failure of the slot's task, whose cause now belongs to it. Without memory it is counted as lost, and its cause released. kept:
-   NULL = nothing is kept. On the thread that runs the task. */
+/* The failure of the slot's task, whose cause now belongs to it. Without memory it is counted as lost, and its cause
+   released. kept: NULL = nothing is kept. On the thread that runs the task. */
 void weir__kept_failures_add(weir__kept_failures *kept, weir_task *slot);
 
 /* The oldest one, with the number of those lost before it. NULL = none waits. Any thread. */

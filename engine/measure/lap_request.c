@@ -1,6 +1,7 @@
 /*
- * A lap that ends because somebody asks for it: a request has a number, which the service thread finds (lap_taker.c). It passes the
- * laps on, and the number behind them; when the observer thread comes to the number, all observers have got what was measured before.
+ * A lap that ends because somebody asks for it: a request has a number, which the service thread finds (lap_taker.c).
+ * It passes the laps on, and the number behind them; when the observer thread comes to the number, all observers have
+ * got what was measured before.
  */
 #include "engine/measure/outbox.h"
 #include "engine/state/run_state.h"

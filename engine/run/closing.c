@@ -14,8 +14,8 @@
  * with the lock. So either the thread that closes sees FREED, joins and returns WEIR_OK, or the service thread finds
  * LEFT. weir_pipeline_close_wait() joins those left that are FREED.
  *
- * Lock order: no other lock is taken under `lock`, and no user code runs under it. It is held during fork(). A forked child has none
- * of the threads: it skips what its parent has left.
+ * Lock order: no other lock is taken under `lock`, and no user code runs under it. It is held during fork(). A forked
+ * child has none of the threads: it skips what its parent has left.
  */
 #include "engine/run/closing.h"
 

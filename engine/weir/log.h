@@ -35,10 +35,10 @@ WEIR_API void weir_log_set_function(weir_log_function *function, void *self);
 WEIR_API void weir_log_queue_start(uint32_t max_lines);
 
 /*
- * Takes the oldest line of the queue, without its newline and not escaped. Truncated to size_bytes, including the NUL; 4096 are always
- * enough. *num_lost (may be NULL): lines that were lost since the last line was taken. Any thread. WEIR_OK; WEIR_ETIMEDOUT: there was
- * none within timeout_ns (0 = do not wait; WEIR_FOREVER = wait without limit); or WEIR_EINVAL: size_bytes is 0, or
- * timeout_ns is negative and not WEIR_FOREVER.
+ * Takes the oldest line of the queue, without its newline and not escaped. Truncated to size_bytes, including the
+ * NUL; 4096 are always enough. *num_lost (may be NULL): lines that were lost since the last line was taken. Any
+ * thread. WEIR_OK; WEIR_ETIMEDOUT: there was none within timeout_ns (0 = do not wait; WEIR_FOREVER = wait without
+ * limit); or WEIR_EINVAL: size_bytes is 0, or timeout_ns is negative and not WEIR_FOREVER.
  */
 WEIR_API int weir_log_take(weir_log_level *level, char *line, size_t size_bytes, uint64_t *num_lost,
                            int64_t timeout_ns);

@@ -294,10 +294,10 @@ typedef struct weir_stage_hook {
 } weir_stage_hook;
 
 /*
- * Runs at the beginning and at the end of each thread that runs tasks: of the pipeline's pool and of the stages' private threads, and
- * also of those that are added later. For what belongs to a thread: the thread state of an interpreter, a CUDA context, a
- * CPU mask. All operations, workers' init, task hooks and stage hooks run in between; worker_free and release functions may run on
- * other threads.
+ * Runs at the beginning and at the end of each thread that runs tasks: of the pipeline's pool and of the stages'
+ * private threads, and also of those that are added later. For what belongs to a thread: the thread state of an
+ * interpreter, a CUDA context, a CPU mask. All operations, workers' init, task hooks and stage hooks run in between;
+ * worker_free and release functions may run on other threads.
  *   begin  before the first task of the thread; it may run before weir_builder_build() has returned. pool: the pool's name in the
  *          statistics, "0:pool", valid until the pipeline is freed. What it returns is passed to `end`. A
  *          hook may have only one of the two: without begin, `end` gets NULL

@@ -450,9 +450,10 @@ typedef struct weir_kept_failure {
 } weir_kept_failure;
 
 /*
- * Pulls the oldest failure that waits; never waits itself. A failure is there before the account counts it, and before
- * weir_pipeline_next() returns the WEIR_EFAILED that it has caused. Those of tasks that were asked to stop are not kept, as they are
- * not reported. What nobody has pulled is released when the pipeline is freed, each cause on the thread that frees it.
+ * Pulls the oldest failure that waits; never waits itself. A failure is there before the account counts it, and
+ * before weir_pipeline_next() returns the WEIR_EFAILED that it has caused. Those of tasks that were asked to stop are
+ * not kept, as they are not reported. What nobody has pulled is released when the pipeline is freed, each cause on
+ * the thread that frees it.
  *   WEIR_OK        *failure is the caller's, to be freed with weir_kept_failure_free()
  *   WEIR_ENOTFOUND none waits, or none are kept; *failure is NULL
  * Any thread.

@@ -114,8 +114,8 @@ int weirpy_word(PyObject *word, const char *const *words, const char *what, int 
    the item is as it was. */
 typedef PyObject *weirpy_wrap(weir_item *item);
 
-/* The other way round: fills *out, except its type, with data of which it owns a reference. 0; 1 = the object is of another kind; or
-   -1 with an exception raised. */
+/* The other way round: fills *out, except its type, with data of which it owns a reference. 0; 1 = the object is of
+   another kind; or -1 with an exception raised. */
 typedef int weirpy_unwrap(PyObject *object, weir_item *out);
 
 typedef struct weirpy_core {
@@ -136,7 +136,8 @@ typedef struct weirpy_core {
     /* Before a stage that takes this type, a static text, objects of functions become what unwrap() makes of them. 0, or -1 with an
        exception raised. */
     int (*register_unwrap)(const char *type, weirpy_unwrap *unwrap);
-    /* Any thread, without the GIL or with it. Takes the GIL; false = the interpreter ends, and no object may be touched any more. */
+    /* Any thread, without the GIL or with it. Takes the GIL; false = the interpreter ends, and no object may be
+       touched any more. */
     bool (*gil_take)(PyGILState_STATE *state);
     void (*gil_give)(PyGILState_STATE state);
 } weirpy_core;

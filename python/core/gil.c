@@ -3,10 +3,10 @@
  * only takes the GIL. At the end of the interpreter no thread may take it any more: what weir still releases then is left
  * to the end of the process. A thread that is inside a callable at that moment is ended by Python itself.
  *
- * Forks. To make a thread state, Python takes a lock of the interpreter, without the GIL. Python 3.11 takes the same lock in a
- * forked child before it makes the lock anew: a child that was forked while a thread had it would hang. So this file makes thread states
- * with a lock of its own, which each fork waits for. Later Pythons need none: 3.12 makes the lock anew first, and 3.13 has it during
- * the fork, which is why ours must not be there then.
+ * Forks. To make a thread state, Python takes a lock of the interpreter, without the GIL. Python 3.11 takes the same
+ * lock in a forked child before it makes the lock anew: a child that was forked while a thread had it would hang. So
+ * this file makes thread states with a lock of its own, which each fork waits for. Later Pythons need none: 3.12
+ * makes the lock anew first, and 3.13 has it during the fork, which is why ours must not be there then.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -58,8 +58,8 @@ enum { WEIRPY_MAX_OBSERVERS = 3 };
 /* Closes the recordings of a pipeline that was not built. */
 void weirpy_run_abandon(weirpy_run *run);
 
-/* Waits until the pipeline is freed, or for that time; handles signals. 1 = it is freed, 0 = it is not, -1 = an exception is raised.
-   A recording that is completed has its own limit of time, which comes on top. */
+/* Waits until the pipeline is freed, or for that time; handles signals. 1 = it is freed, 0 = it is not, -1 = an
+   exception is raised. A recording that is completed has its own limit of time, which comes on top. */
 int weirpy_run_wait_freed(weirpy_run *run, int64_t timeout_ns);
 
 /* ---- pipeline.c ---- */
@@ -81,8 +81,8 @@ typedef struct weirpy_pipeline {
     struct weirpy_pipeline *previous, *next;  /* in the list of pipelines, guarded as that is */
 } weirpy_pipeline;
 
-/* Begin and end of a call that uses the pipeline, and gives up the GIL meanwhile. NULL = it is closed, or of another process: an exception is
-   raised. */
+/* Begin and end of a call that uses the pipeline, and gives up the GIL meanwhile. NULL = it is closed, or of another
+   process: an exception is raised. */
 weir_pipeline *weirpy_pipeline_use(weirpy_pipeline *self);
 void weirpy_pipeline_leave(weirpy_pipeline *self);
 

@@ -152,8 +152,8 @@ static Py_ssize_t end_of_paths(PyObject *stages, Py_ssize_t at)
     return at;
 }
 
-/* Where items go that arrive at this place: past batches, which pass them on as they are, also out of them again; and from the end of a
-   path or chain. */
+/* Where items go that arrive at this place: past batches, which pass them on as they are, also out of them again; and
+   from the end of a path or chain. */
 static Py_ssize_t next_taker(PyObject *stages, Py_ssize_t at)
 {
     int num_batches = 0;

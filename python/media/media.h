@@ -120,8 +120,9 @@ PyObject *weirpy_dataset_again(PyObject *dataset);
 /* For a sampler. The object must live as long as the pipeline, and nobody else may use it. */
 weir_sampler_items weirpy_dataset_items(PyObject *dataset);
 
-/* What an order needs of each clip of a Dataset: its size for buckets, or the number of its file for groups. The arrays live as long
-   as the capsule, which Dataset.read_sizes() or read_files() made. None fills in nothing. 0; or -1 with an exception raised. */
+/* What an order needs of each clip of a Dataset: its size for buckets, or the number of its file for groups. The
+   arrays live as long as the capsule, which Dataset.read_sizes() or read_files() made. None fills in nothing. 0; or
+   -1 with an exception raised. */
 int weirpy_order_fill(PyObject *order, weir_sampler_config *config);
 
 /* ---- stages.c: native stages for weir._core.Pipeline ---- */

@@ -1,9 +1,9 @@
 /*
  * weir._media.Reader: a weir_video_reader, for weir/_video.py.
  *
- * Calls give up the GIL; so two threads could be in one reader. Each call takes the reader's lock first, also without the GIL. A call
- * runs Python code, of signal handlers and file objects, which may use the reader again: that is refused, as it would wait for
- * itself.
+ * Calls give up the GIL; so two threads could be in one reader. Each call takes the reader's lock first, also without
+ * the GIL. A call runs Python code, of signal handlers and file objects, which may use the reader again: that is
+ * refused, as it would wait for itself.
  */
 #include <stdatomic.h>
 #include <string.h>

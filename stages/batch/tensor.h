@@ -23,10 +23,11 @@ typedef struct weir_tensor {
 } weir_tensor;
 
 /*
- * Of a weir_frames: [frames][height][width][channels] or [frames][channels][height][width], as its layout says; YUV, whose
- * planes differ in size: [frames][values]. With an axis of clips, [clips] comes first. Of a weir_audio: [samples][channels] or, if planar, [channels][samples]. Of a
- * weir_collated: its shape; bfloat16, which NumPy does not support, has the kind 'b'. Borrows the data. WEIR_OK, or
- * WEIR_EINVAL with *error filled: NULL, or another type of item.
+ * Of a weir_frames: [frames][height][width][channels] or [frames][channels][height][width], as its layout says; YUV,
+ * whose planes differ in size: [frames][values]. With an axis of clips, [clips] comes first. Of a weir_audio:
+ * [samples][channels] or, if planar, [channels][samples]. Of a weir_collated: its shape; bfloat16, which NumPy does
+ * not support, has the kind 'b'. Borrows the data. WEIR_OK, or WEIR_EINVAL with *error filled: NULL, or another type
+ * of item.
  */
 int weir__item_tensor(const weir_item *item, weir_tensor *tensor, weir_error *error);
 

@@ -9,8 +9,8 @@
 
 extern const struct_rules weir__decoder_fields;
 
-/* Replaces the program's config, which may be NULL, by a copy, to be freed with weir__decoder_config_free(). WEIR_OK, or the failure
-   with *error filled and nothing changed. */
+/* Replaces the program's config, which may be NULL, by a copy, to be freed with weir__decoder_config_free(). WEIR_OK,
+   or the failure with *error filled and nothing changed. */
 int weir__decoder_config_own(const weir_decoder_config **decoder, size_t *decoder_size, weir_error *error);
 
 /* WEIR_OK, or WEIR_EINVAL with *error filled: it asks for what only pictures have. */

@@ -10,8 +10,8 @@
 
 WEIR_SIBLING_API extern const struct_rules weir__picture_fields;
 
-/* Replaces the program's config, which may be NULL, by a copy, to be freed with weir__picture_config_free(). WEIR_OK, or the failure
-   with *error filled and nothing changed. */
+/* Replaces the program's config, which may be NULL, by a copy, to be freed with weir__picture_config_free(). WEIR_OK,
+   or the failure with *error filled and nothing changed. */
 int weir__picture_config_own(const weir_picture_config **picture, size_t *picture_size, weir_error *error);
 
 /* NULL is fine. */

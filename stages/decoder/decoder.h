@@ -56,8 +56,8 @@ typedef struct weir_decoder {
     weir_decode_cost cost;
 } weir_decoder;
 
-/* *decoder must be all-zero except its immutable fields and input.config, which live as long as it. WEIR_OK or WEIR_ENOMEM. After any result
-   weir__decoder_free(). */
+/* *decoder must be all-zero except its immutable fields and input.config, which live as long as it. WEIR_OK or
+   WEIR_ENOMEM. After any result weir__decoder_free(). */
 int weir__decoder_init(weir_decoder *decoder);
 
 /* A path or URL, or what decoder->input.bytes holds. WEIR_OK, or the failure with *error filled. Afterwards

@@ -18,7 +18,8 @@ typedef struct weir_frame_memory {
     /* immutable after init */
     const weir_decoder_config *config; /* with the limits; a whole copy */
 
-    /* Asked before a frame is refused, on any thread of the codec: frees frames that are only kept for later. NULL = nobody keeps any. */
+    /* Asked before a frame is refused, on any thread of the codec: frees frames that are only kept for later. NULL =
+       nobody keeps any. */
     void (*give_up)(void *keeper);
     void *keeper;
 

@@ -2,8 +2,8 @@
  * Opens a path, a URL or memory as an FFmpeg container; all input goes through here. Internal. One thread at a time
  * for each input.
  *
- * FFmpeg opens no local files: weir reads them (see local_file.h), FFmpeg reads only URLs of network protocols. The container's format is checked before it is opened, and containers may not open
- * other files.
+ * FFmpeg opens no local files: weir reads them (see local_file.h), FFmpeg reads only URLs of network protocols. The
+ * container's format is checked before it is opened, and containers may not open other files.
  */
 #ifndef STAGES_FFMPEG_INPUT_H
 #define STAGES_FFMPEG_INPUT_H

@@ -19,9 +19,10 @@ weir_column *weir__columns_copy(const weir_column *columns, size_t num_columns, 
 /* The value of that row in a column. It points to what the column has. */
 WEIR_SIBLING_API weir_value weir__column_value(const weir_column *column, size_t row);
 
-/* The columns of rows with these values, the first of values[row][0 … num_values[row] - 1], in one block that the caller frees. A row
-   that lacks a column has no value there; integers become reals where other rows have these. WEIR_OK; WEIR_ENOMEM; or WEIR_EINVAL
-   with *error filled: a column has texts and numbers. *num_columns may be 0; then *columns is NULL. */
+/* The columns of rows with these values, the first of values[row][0 … num_values[row] - 1], in one block that the
+   caller frees. A row that lacks a column has no value there; integers become reals where other rows have these.
+   WEIR_OK; WEIR_ENOMEM; or WEIR_EINVAL with *error filled: a column has texts and numbers. *num_columns may be 0;
+   then *columns is NULL. */
 int weir__columns_of_rows(const weir_value *const *values, const size_t *num_values, size_t num_rows,
                           weir_column **columns, size_t *num_columns, weir_error *error);
 

@@ -41,8 +41,8 @@ int weir__frames_arrange(weir_frames_builder *builder, size_t *from);
 /* Frees unused memory; the caller owns the result. */
 weir_frames *weir__frames_end(weir_frames_builder *builder);
 
-/* A result of `num` of these frames, from number `first` on: a copy, in memory of the allocator (NULL = the heap, or shared memory).
-   NULL = out of memory. */
+/* A result of `num` of these frames, from number `first` on: a copy, in memory of the allocator (NULL = the heap, or
+   shared memory). NULL = out of memory. */
 weir_frames *weir__frames_slice(const weir_frames *frames, uint32_t first, uint32_t num, weir_allocator *allocator);
 
 /* Frees the result, if one was begun. */

@@ -45,8 +45,9 @@ int weir__frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stre
 void weir__frame_filter_pass(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame,
                              weir_frame_facts facts, unsigned num_times);
 
-/* WEIR_OK: *frame is the next picture, valid until the next call, and *facts its times (not its mask); is_again shows whether it is the
-   same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
+/* WEIR_OK: *frame is the next picture, valid until the next call, and *facts its times (not its mask); is_again shows
+   whether it is the same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error
+   filled. */
 int weir__frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, weir_frame_facts *facts,
                            weir_error *error);
 

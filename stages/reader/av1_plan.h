@@ -1,7 +1,7 @@
 /*
- * Which frames of a run of AV1 packets are decoded: the targets, and what these take from the reference slots, and so on. The others
- * are cut out of their packets. AV1 encoders keep many frames that nothing refers to later, which the container does not show.
- * Internal. One thread at a time for each plan.
+ * Which frames of a run of AV1 packets are decoded: the targets, and what these take from the reference slots, and so
+ * on. The others are cut out of their packets. AV1 encoders keep many frames that nothing refers to later, which the
+ * container does not show. Internal. One thread at a time for each plan.
  *
  * Why it is exact: a run begins with a shown keyframe, which writes all slots. A frame that is decoded reads some
  * slots. Each of them has the frame that wrote it last: that frame is decoded, too, and no later one wrote there.

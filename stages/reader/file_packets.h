@@ -55,8 +55,9 @@ int weir__file_packets_scan(weir_file_packets *file, weir_error *error);
    trusted, and the packets read so far are in the cache. */
 int weir__file_packets_look_ahead(weir_file_packets *file, uint32_t count, weir_error *error);
 
-/* Reads packets into the cache up to the first one of the second group (group_cut.h), if the first one has at most max_packets. Then
-   *is_found; otherwise the packets read so far are in the cache, too. They are the first ones that weir__file_packets_send() gives. */
+/* Reads packets into the cache up to the first one of the second group (group_cut.h), if the first one has at most
+   max_packets. Then *is_found; otherwise the packets read so far are in the cache, too. They are the first ones that
+   weir__file_packets_send() gives. */
 int weir__file_packets_look_for_group(weir_file_packets *file, uint64_t max_packets, bool *is_found,
                                       weir_error *error);
 

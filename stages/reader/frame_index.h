@@ -68,7 +68,8 @@ int weir__index_use_blocks(weir_index *index, weir_read_block *read, size_t self
 /* The blocks' directory and `step` are set. WEIR_OK; WEIR_EDATA: it cannot be a trusted index; or another failure. */
 int weir__index_end_blocks(weir_index *index, const AVStream *stream);
 
-/* Fills *entry with what the next packet of the stream tells. Returns why an index with it is not to be trusted; NULL = it may be. */
+/* Fills *entry with what the next packet of the stream tells. Returns why an index with it is not to be trusted; NULL
+   = it may be. */
 const char *weir__index_look(const AVStream *stream, const AVPacket *packet, weir_packet_past *past,
                              weir_packet_entry *entry);
 
@@ -84,7 +85,8 @@ int weir__index_end(weir_index *index, const AVStream *stream);
 /* Is that packet of the file packet `at`, as far as times and size tell? */
 bool weir__index_is_packet(const weir_index *index, size_t at, const AVPacket *packet);
 
-/* Which packet is that one of the file? By its time; its size may be another one. False: it is not known. Only for a trusted index. */
+/* Which packet is that one of the file? By its time; its size may be another one. False: it is not known. Only for a
+   trusted index. */
 bool weir__index_find_packet(const weir_index *index, const AVPacket *packet, size_t *at);
 
 /* Gives packet `at` of the file the pts of the index. */

@@ -26,8 +26,8 @@ void weir__sampling_free(weir_sampling *sampling);
 /* Does it select all frames from the first one, without gaps? Then no timeline is needed. */
 bool weir__sampling_is_plain(const weir_sampling *sampling);
 
-/* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ERANGE (beyond the end), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM
-   with *error filled. *selection is to be freed after success only. */
+/* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ERANGE (beyond the end), WEIR_ELIMIT (more
+   than max_frames) or WEIR_ENOMEM with *error filled. *selection is to be freed after success only. */
 int weir__select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
                         uint64_t max_frames, weir_selection *selection, weir_error *error);
 void weir__selection_free(weir_selection *selection);

@@ -1,6 +1,6 @@
 /*
- * A group: the caller appends its packets (is_whole: all are there); a thread takes it (is_taken), appends its pictures, and ends it
- * (is_done); the caller takes the pictures, and removes it.
+ * A group: the caller appends its packets (is_whole: all are there); a thread takes it (is_taken), appends its
+ * pictures, and ends it (is_done); the caller takes the pictures, and removes it.
  *
  * Invariants:
  * - The groups are in the order of the file. Only the first one's pictures are taken, and only the last one gets packets.
@@ -434,9 +434,9 @@ static uint64_t limit_of_pictures(const weir_file_packets *file)
 }
 
 /*
- * The frames that a group may have if a pool is to use the threads. While one of n threads is in the first group, the others wait with
- * the pictures of theirs. At the end of the file up to n - 1 threads have nothing to do for the time of a group. With
- * four groups for each thread that is a quarter of the time at most, and an eighth for two threads.
+ * The frames that a group may have if a pool is to use the threads. While one of n threads is in the first group, the
+ * others wait with the pictures of theirs. At the end of the file up to n - 1 threads have nothing to do for the time
+ * of a group. With four groups for each thread that is a quarter of the time at most, and an eighth for two threads.
  */
 static uint64_t max_group_frames(const weir_file_packets *file, const weir_group_pictures *pictures)
 {
@@ -628,8 +628,8 @@ static void remove_first(weir_group_pool *pool)
     pthread_cond_broadcast(&pool->has_work);
 }
 
-/* Would one decoder have given the first group's last pictures, of which this is one? Otherwise *awaited is the group that will tell,
-   or NULL: a packet will, or the pool is doubtful. With lock. */
+/* Would one decoder have given the first group's last pictures, of which this is one? Otherwise *awaited is the group
+   that will tell, or NULL: a packet will, or the pool is doubtful. With lock. */
 static bool is_passed(weir_group_pool *pool, const waiting_picture *last, const group **awaited)
 {
     uint64_t num_held = (uint64_t)FFMAX(last->delay, 1);

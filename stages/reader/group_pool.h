@@ -37,15 +37,15 @@ typedef struct weir_group_picture {
 typedef struct weir_group_pool weir_group_pool;
 
 /*
- * Before the first frame of an open file that can be read again. Looks at the first packets, which are then in the file's cache. *pool
- * is NULL if a pool would not help: the file has too few groups, one thread is wanted, or the pictures of a group would take too much
- * memory. WEIR_OK, or the failure with *error filled, and *pool is NULL.
+ * Before the first frame of an open file that can be read again. Looks at the first packets, which are then in the
+ * file's cache. *pool is NULL if a pool would not help: the file has too few groups, one thread is wanted, or the
+ * pictures of a group would take too much memory. WEIR_OK, or the failure with *error filled, and *pool is NULL.
  */
 int weir__group_pool_open(weir_group_pool **pool, weir_file_packets *file, const weir_group_pictures *pictures,
                           weir_error *error);
 
-/* WEIR_OK: the next frame's facts are in decoder->frame, without pixels, and its picture is weir__group_pool_picture(). WEIR_EOF: no
-   more. WEIR_MORE: the pool is doubtful. Or a failure with *error filled. */
+/* WEIR_OK: the next frame's facts are in decoder->frame, without pixels, and its picture is
+   weir__group_pool_picture(). WEIR_EOF: no more. WEIR_MORE: the pool is doubtful. Or a failure with *error filled. */
 int weir__group_pool_next(weir_group_pool *pool, weir_error *error);
 
 /* The picture of the last frame, valid until the next one is asked for. NULL pool: NULL. */

@@ -10,9 +10,9 @@
  * A run has the threads of the config, unless it begins where packets are shown before its start. The decoder may
  * report errors in these, which do not count. With threads it does so later. The last resort has one thread.
  *
- * Targets that an earlier request has decoded are kept (weir_target.kept), and no run has to reach them: a run ends with its last
- * target that is not kept. If these give way while a run decodes, or the last resort begins, they are targets as all others, and the
- * next run begins anew.
+ * Targets that an earlier request has decoded are kept (weir_target.kept), and no run has to reach them: a run ends
+ * with its last target that is not kept. If these give way while a run decodes, or the last resort begins, they are
+ * targets as all others, and the next run begins anew.
  *
  * AV1 frames that the run's targets do not need are cut out of its packets (av1_plan.h). For that, all packets are
  * read before the first is sent, if there is room for them. Then the decoder cannot go on after the run, as its slots

@@ -4,9 +4,9 @@
  * read. The order of presentation, and where decoding can begin, come from the packets of these groups. Internal. One thread at a
  * time.
  *
- * The list is believed if nothing contradicts it, and if no frame depends on packets far before it (bitstream.h). It has as many packets as the header counts, and the file is as
- * long as the list says. Decode times rise, and each packet that is read is the one listed. Otherwise all packets are
- * to be read.
+ * The list is believed if nothing contradicts it, and if no frame depends on packets far before it (bitstream.h). It
+ * has as many packets as the header counts, and the file is as long as the list says. Decode times rise, and each
+ * packet that is read is the one listed. Otherwise all packets are to be read.
  */
 #ifndef STAGES_READER_LISTED_PACKETS_H
 #define STAGES_READER_LISTED_PACKETS_H

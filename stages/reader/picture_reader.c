@@ -199,7 +199,8 @@ static bool is_concealed(const AVFrame *frame)
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
 }
 
-/* Appends the picture to the result. One that another thread has made is copied; a repeated one is, too, from the previous frame. */
+/* Appends the picture to the result. One that another thread has made is copied; a repeated one is, too, from the
+   previous frame. */
 static int make_view(weir_picture_reader *reader, const weir_frames_builder *builder, uint8_t *data,
                      weir_error *error)
 {

@@ -1,7 +1,7 @@
 /*
- * Decoded frames of a file that stays open, kept for further requests that want them again, as overlapping clips do. The oldest give
- * way to new ones; all give way where the decoder would be over its limit of memory. Internal. One thread at a time; not with decoder
- * threads, which may ask for memory at any time.
+ * Decoded frames of a file that stays open, kept for further requests that want them again, as overlapping clips do.
+ * The oldest give way to new ones; all give way where the decoder would be over its limit of memory. Internal. One
+ * thread at a time; not with decoder threads, which may ask for memory at any time.
  */
 #ifndef STAGES_READER_RECENT_FRAMES_H
 #define STAGES_READER_RECENT_FRAMES_H

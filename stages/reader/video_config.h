@@ -9,8 +9,8 @@
 
 WEIR_SIBLING_API extern const struct_rules weir__video_fields;
 
-/* Checks the options, fills in defaults, copies what they point to except audio, and installs FFmpeg's log callback. WEIR_OK, or the
-   failure with *error filled and nothing to free. */
+/* Checks the options, fills in defaults, copies what they point to except audio, and installs FFmpeg's log callback.
+   WEIR_OK, or the failure with *error filled and nothing to free. */
 WEIR_SIBLING_API int weir__video_config_check(weir_video_config *video, weir_error *error);
 WEIR_SIBLING_API void weir__video_config_free(weir_video_config *video);
 

@@ -3,9 +3,9 @@
  * open, so a deep tree takes one descriptor. Its files are passed on as they are read. The names of its subfolders
  * are kept until it has been read and closed. With `sorted` all names are kept first, and sorted.
  *
- * Invariants: a level above the innermost is closed. `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder
- * (device and inode) is entered once in the whole walk. That ends link loops, and avoids the exponentially many paths
- * that exist where folders link to each other.
+ * Invariants: a level above the innermost is closed. `path` is the path of the innermost level, plus, during a step,
+ * the name of its entry. Each folder (device and inode) is entered once in the whole walk. That ends link loops, and
+ * avoids the exponentially many paths that exist where folders link to each other.
  */
 #include "stages/source/directory_walk.h"
 

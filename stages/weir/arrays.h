@@ -122,9 +122,9 @@ typedef enum weir_array_kind {
 WEIR_API int weir_to_dlpack(weir_item *item, weir_array_kind kind, const weir_memory *wanted,
                             struct DLManagedTensorVersioned **tensor, weir_error *error);
 
-/* The numbers of a column of the user's in a batch (weir_collated.columns), [B] of int64 or float64, as weir_to_dlpack() makes tensors.
-   WEIR_OK; or *tensor is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such column), WEIR_EUNSUPPORTED
-   (it has texts), WEIR_EINVAL, WEIR_ENOMEM. */
+/* The numbers of a column of the user's in a batch (weir_collated.columns), [B] of int64 or float64, as
+   weir_to_dlpack() makes tensors. WEIR_OK; or *tensor is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no
+   such column), WEIR_EUNSUPPORTED (it has texts), WEIR_EINVAL, WEIR_ENOMEM. */
 WEIR_API int weir_column_to_dlpack(weir_item *item, const char *name, struct DLManagedTensorVersioned **tensor,
                                    weir_error *error);
 

@@ -65,11 +65,11 @@ typedef struct weir_list_config {
     /* The number of each path among those with the same identity (weir_item_identity()): in a list of which these paths are
        some, for example a rank's share. Copied. NULL = they are numbered in the order of the paths. */
     const uint64_t *occurrences;
-    /* The window of the file that each item is (weir_entry.window). Copied. With windows, each item's data is a weir_entry (NULL = the whole
-       files). */
+    /* The window of the file that each item is (weir_entry.window). Copied. With windows, each item's data is a
+       weir_entry (NULL = the whole files). */
     const weir_clip_window *windows;
-    /* Columns of the user's, with an element for each path: the values of each item (weir_entry.values). Copied. With columns, too, the
-       data is a weir_entry. */
+    /* Columns of the user's, with an element for each path: the values of each item (weir_entry.values). Copied. With
+       columns, too, the data is a weir_entry. */
     const weir_column *columns;
     size_t num_columns;
 } weir_list_config;

@@ -65,9 +65,10 @@ typedef enum weir_scaler_kind {
 
 /* Setting this struct to all-zero is equivalent to defaults. Copied, with its strings. */
 typedef struct weir_picture_config {
-    /* The size of the result, in pixels. Both sides are set: `resize` says how pictures fit. One of them, or longest or shortest, is
-       set: the other side follows from the first picture's, with its aspect, rounded to the nearest pixel, as ffmpeg's scale=320:-1
-       does. None is set: the size is that of the first picture. The first picture counts as it is after rotation and filter. */
+    /* The size of the result, in pixels. Both sides are set: `resize` says how pictures fit. One of them, or longest
+       or shortest, is set: the other side follows from the first picture's, with its aspect, rounded to the nearest
+       pixel, as ffmpeg's scale=320:-1 does. None is set: the size is that of the first picture. The first picture
+       counts as it is after rotation and filter. */
     uint32_t width;
     uint32_t height;
     uint32_t longest;        /* of the two sides. Not with width and height */

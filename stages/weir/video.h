@@ -150,9 +150,9 @@ typedef struct weir_sampling {
     uint64_t start_frame;
     uint64_t end_frame; /* (0 = the end of the video) */
 
-    /* UNIFORM, RANDOM: the number of frames. CLIPS: the number of frames of each clip. ALL, EVERY, RATE, KEYFRAMES: only the first `count` frames (0 = all). For the
-       first frames of ALL, the rest of the file is not read. There, a later frame replaces one lost to damage only if the
-       container does not show which one is missing. */
+    /* UNIFORM, RANDOM: the number of frames. CLIPS: the number of frames of each clip. ALL, EVERY, RATE, KEYFRAMES:
+       only the first `count` frames (0 = all). For the first frames of ALL, the rest of the file is not read. There,
+       a later frame replaces one lost to damage only if the container does not show which one is missing. */
     uint32_t count;
     uint32_t every;    /* EVERY: at least 1 */
     uint32_t rate_num; /* RATE: this many frames … */
@@ -183,8 +183,9 @@ typedef struct weir_sampling {
     weir_clip_short clip_short; /* (default WEIR_SHORT_LAST) */
 } weir_sampling;
 
-/* Whether the result is always in presentation order, for every length of the video. It is not if a list decreases, or mixes
-   indices from the start and from the end; if there are several clips, or one is filled by WEIR_SHORT_LOOP. Chunks and filters need presentation order. */
+/* Whether the result is always in presentation order, for every length of the video. It is not if a list decreases,
+   or mixes indices from the start and from the end; if there are several clips, or one is filled by WEIR_SHORT_LOOP.
+   Chunks and filters need presentation order. */
 WEIR_API bool weir_sampling_is_rising(const weir_sampling *sampling);
 
 /* How damage within a file is treated. Tolerant: it is counted in the result, and the item fails only if no frame is

@@ -134,9 +134,10 @@ typedef struct weir_video_info {
 WEIR_API int weir_video_reader_info(const weir_video_reader *reader, weir_video_info *info, size_t info_size);
 
 /*
- * Finds all frames of the file: reads all packets, unless an earlier request has done so, or the source has their table. Decodes only if the packets do not show which frames there are. Then the facts are exact. It ends a request that was
- * begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video without any
- * frame is not a failure here.
+ * Finds all frames of the file: reads all packets, unless an earlier request has done so, or the source has their
+ * table. Decodes only if the packets do not show which frames there are. Then the facts are exact. It ends a request
+ * that was begun. WEIR_OK, or the failure with *error (may be NULL) filled, as weir_video_reader_frames(). A video
+ * without any frame is not a failure here.
  */
 WEIR_API int weir_video_reader_scan(weir_video_reader *reader, weir_error *error);
 
@@ -203,9 +204,9 @@ WEIR_API int weir_video_reader_measure(weir_video_reader *reader, const weir_sam
                                        weir_frames_size *size, size_t size_size, weir_error *error);
 
 /*
- * Begins a request like weir_video_reader_frames(); weir_video_reader_next() then returns its frames, a few at a time, with
- * constant memory. The frames must be in presentation order (weir_sampling_is_rising()), or clips (clip_items). WEIR_OK, or the failure with *error (may
- * be NULL) filled.
+ * Begins a request like weir_video_reader_frames(); weir_video_reader_next() then returns its frames, a few at a
+ * time, with constant memory. The frames must be in presentation order (weir_sampling_is_rising()), or clips
+ * (clip_items). WEIR_OK, or the failure with *error (may be NULL) filled.
  */
 WEIR_API int weir_video_reader_begin(weir_video_reader *reader, const weir_sampling *sampling, size_t sampling_size,
                                      const weir_picture_config *picture, size_t picture_size, weir_error *error);

@@ -13,8 +13,9 @@
  *
  * A reader from a pool gives the same frames, times and error texts as a new one from weir_video_reader_open().
  *
- * Any thread may call these functions, at the same time as others. One thread at a time uses a reader that was taken. Two threads that
- * take the same path at the same time get two readers. After fork(), the child must not use the parent's pool.
+ * Any thread may call these functions, at the same time as others. One thread at a time uses a reader that was taken.
+ * Two threads that take the same path at the same time get two readers. After fork(), the child must not use the
+ * parent's pool.
  *
  * Which files are kept: regular files that a path names, and that are still the same at the next take. A file is the same if
  * its device, inode, size, and times of change and modification are. Otherwise, it is opened anew. These are never kept: URLs,
@@ -60,10 +61,10 @@ WEIR_API int weir_video_reader_pool_new(weir_video_reader_pool **pool, const wei
                                         size_t config_size, weir_error *error);
 
 /*
- * An open reader of the source's path: one that was kept, or a new one. Its should_stop and self are those of the source; its packets
- * are copied. Its epoch and number are 0, as those of a new reader. WEIR_OK: the caller gives *reader back. Otherwise *reader is
- * NULL, *error (may be NULL) is filled, and the status is that of weir_video_reader_open(); WEIR_EINVAL for bytes and functions, which
- * stay the caller's.
+ * An open reader of the source's path: one that was kept, or a new one. Its should_stop and self are those of the
+ * source; its packets are copied. Its epoch and number are 0, as those of a new reader. WEIR_OK: the caller gives
+ * *reader back. Otherwise *reader is NULL, *error (may be NULL) is filled, and the status is that of
+ * weir_video_reader_open(); WEIR_EINVAL for bytes and functions, which stay the caller's.
  */
 WEIR_API int weir_video_reader_pool_take(weir_video_reader_pool *pool, const weir_video_source *source,
                                          size_t source_size, weir_video_reader **reader, weir_error *error);

@@ -1,7 +1,7 @@
 /*
  * The data for a monitoring system: runs, the sums of their stages and queues, and sums by key of their events and
- * phases; and the overview of each run. Filled from a database (openmetrics_export.c) or lap by lap (openmetrics_observer.c), written by
- * openmetrics.c. One thread at a time.
+ * phases; and the overview of each run. Filled from a database (openmetrics_export.c) or lap by lap
+ * (openmetrics_observer.c), written by openmetrics.c. One thread at a time.
  */
 #ifndef STATS_EXPORT_EXPOSITION_H
 #define STATS_EXPORT_EXPOSITION_H

@@ -1,9 +1,9 @@
 /*
  * Rows of a program's SELECT. Its tables are subqueries with the conditions of the filter, so that it needs none of its own.
  *
- * SQLite has types of values, not of columns. A column that a table declares has the declared type, and weir's writers keep to it. The
- * type of an expression follows from its values: they are looked at first, in the same snapshot, until the type cannot change any
- * more.
+ * SQLite has types of values, not of columns. A column that a table declares has the declared type, and weir's
+ * writers keep to it. The type of an expression follows from its values: they are looked at first, in the same
+ * snapshot, until the type cannot change any more.
  */
 #include <weir/query.h>
 

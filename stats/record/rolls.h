@@ -11,8 +11,9 @@
  * any more. Laps of a number without a row in `roll` are not rolled up. These are the laps of short runs, and the
  * latest ones of a run that goes on or was killed.
  *
- * Old laps: with a limit (weir_sqlite_options.keep_ns), the writer's store replaces the laps of a roll of its runs by one lap with the same
- * sums. Nothing else changes for readers: it is a lap of which num_joined tells how many it was made of.
+ * Old laps: with a limit (weir_sqlite_options.keep_ns), the writer's store replaces the laps of a roll of its runs by
+ * one lap with the same sums. Nothing else changes for readers: it is a lap of which num_joined tells how many it was
+ * made of.
  *
  * The store's thread only.
  */

@@ -1,11 +1,11 @@
 /*
- * SQLite has some locks for the whole process, around its lists of files, its pages and its counts. A thread that is not in a forked
- * child may have had one of them at the moment of the fork; the child would wait for it for ever. So they are held during
- * fork(), in an order in which SQLite takes several of them itself. SQLite holds them for memory and lists only, not while it
- * reads or writes a file.
+ * SQLite has some locks for the whole process, around its lists of files, its pages and its counts. A thread that is
+ * not in a forked child may have had one of them at the moment of the fork; the child would wait for it for ever. So
+ * they are held during fork(), in an order in which SQLite takes several of them itself. SQLite holds them for memory
+ * and lists only, not while it reads or writes a file.
  *
- * A process may have several copies of this library with one SQLite: only one of them does this. They see that by the name of a file
- * system of SQLite's, which nobody asks for.
+ * A process may have several copies of this library with one SQLite: only one of them does this. They see that by the
+ * name of a file system of SQLite's, which nobody asks for.
  */
 #include "stats/schema/database_fork.h"
 

@@ -1,6 +1,7 @@
 /*
- * The derived metrics, one line each. X(subject, name, title, unit, better, value, help); `m` is the struct of metrics, `ns`
- * the time that it covers. Each rate and each share is over the life of its subject: without the time after its end. A line without help gives the stored metric of that name this position.
+ * The derived metrics, one line each. X(subject, name, title, unit, better, value, help); `m` is the struct of
+ * metrics, `ns` the time that it covers. Each rate and each share is over the life of its subject: without the time
+ * after its end. A line without help gives the stored metric of that name this position.
  */
 #include "stats/schema/measures.h"
 

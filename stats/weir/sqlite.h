@@ -66,9 +66,10 @@ typedef struct weir_sqlite_options {
        64 in one, which has their sums. Older items are deleted. Samples of functions, events and failures stay. The
        room is used again; the file does not become smaller */
     int64_t keep_ns;
-    /* Record in memory instead of a file; the path is NULL. weir_recording_open_writer() reads it. The memory is freed when the writer and
-       its readers are closed. It grows by about 2 kB with each lap of three stages, up to SQLite's limit, 1 GiB
-       unless the program has changed that. What does not fit is lost, and counted (default: a file). */
+    /* Record in memory instead of a file; the path is NULL. weir_recording_open_writer() reads it. The memory is
+       freed when the writer and its readers are closed. It grows by about 2 kB with each lap of three stages, up to
+       SQLite's limit, 1 GiB unless the program has changed that. What does not fit is lost, and counted (default: a
+       file). */
     bool in_memory;
 } weir_sqlite_options;
 

@@ -24,7 +24,8 @@ typedef struct list_columns {
 /* Rows rise; text NULL or "" = the row has no value there. Both are copied. */
 void list_columns_put(list_columns *to, const char *name, size_t row, const char *text, bool is_word);
 
-/* All rows are read. A column has integers, reals or texts: whole numbers as they are written by programs, without leading zeros. */
+/* All rows are read. A column has integers, reals or texts: whole numbers as they are written by programs, without
+   leading zeros. */
 void list_columns_end(list_columns *to, size_t num_rows);
 
 void list_columns_free(list_columns *columns);

@@ -84,7 +84,8 @@ typedef struct record_settings {
         .tar_glob = "*.tar*", .chunk_frames = 512, .db_path = "pipeline_stats.db", .rank = -1, \
     }
 
-/* All options except those of record_settings.video (see video_rows) and of exports (record_export_rows()); the offsets are those of record_settings. */
+/* All options except those of record_settings.video (see video_rows) and of exports (record_export_rows()); the
+   offsets are those of record_settings. */
 extern const option_row record_rows[];
 
 /* The first of these: which files, and how they are decoded, without the pool, epochs, experiments and statistics. For

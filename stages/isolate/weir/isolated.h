@@ -92,9 +92,10 @@ static inline void weir_pipe_isolated(weir_builder *builder, const weir_isolated
  * bytes that are not trusted, without a pipeline. All functions of weir/video_reader.h take it, and give the same frames, times and
  * errors. If a child is killed, or sends an invalid answer, one call fails, as above, and the next call starts a new child.
  *
- * Only program, max_memory_bytes and no_sandbox of the isolated config are used (NULL = all 0); op, config and config_size must
- * not be set. Differences: a file of functions is read into memory here, at most the input's max_pipe_bytes of it; the config has no allocator;
- * weir_video_reader_frames_into() copies the frames once. A call that should_stop() ends kills the child.
+ * Only program, max_memory_bytes and no_sandbox of the isolated config are used (NULL = all 0); op, config and
+ * config_size must not be set. Differences: a file of functions is read into memory here, at most the input's
+ * max_pipe_bytes of it; the config has no allocator; weir_video_reader_frames_into() copies the frames once. A call
+ * that should_stop() ends kills the child.
  *
  * Statuses and ownership are those of weir_video_reader_open(), and of weir_isolated.
  */

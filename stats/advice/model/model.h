@@ -1,7 +1,7 @@
 /*
- * The model behind weir/whatif.h. Only one thread may use a model at a time. Its nodes come from weir__model_add(), with figures from the caller, or from a run,
- * with figures computed from its laps (model_figures.c). Settings are stored separately, so that they can be reset, and
- * each resampling of the laps gets the same settings.
+ * The model behind weir/whatif.h. Only one thread may use a model at a time. Its nodes come from weir__model_add(),
+ * with figures from the caller, or from a run, with figures computed from its laps (model_figures.c). Settings are
+ * stored separately, so that they can be reset, and each resampling of the laps gets the same settings.
  */
 #ifndef STATS_ADVICE_MODEL_MODEL_H
 #define STATS_ADVICE_MODEL_MODEL_H
@@ -232,8 +232,8 @@ bool weir__model_polls(int64_t elapsed_ns, const weir_queue_metrics *sink);
 /* CPU time of all tasks per second. */
 double weir__model_used_cpus(const weir_model *model, const model_lap *lap);
 
-/* The CPUs that other programs and other virtual machines used. NAN = not known: it was not recorded, or the process may use only some
-   of the machine's CPUs, and where the others ran is not known. */
+/* The CPUs that other programs and other virtual machines used. NAN = not known: it was not recorded, or the process
+   may use only some of the machine's CPUs, and where the others ran is not known. */
 double weir__model_other_cpus(const weir_model *model, const model_lap *lap);
 
 /* The middle of a bucket of a histogram, in seconds. */

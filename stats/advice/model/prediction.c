@@ -179,9 +179,10 @@ static bool explains_waits(const other_programs *known, double slowdown)
 }
 
 /*
- * How many threads of other programs competed for the CPUs. Others that used so many CPUs had at least as many threads. With more of
- * them, the simulated tasks wait for a CPU as long as the measured ones did. The kernel does not share CPUs exactly equally, which
- * matters if many tasks want one: so the others never had more CPU time than the recorded tasks left.
+ * How many threads of other programs competed for the CPUs. Others that used so many CPUs had at least as many
+ * threads. With more of them, the simulated tasks wait for a CPU as long as the measured ones did. The kernel does
+ * not share CPUs exactly equally, which matters if many tasks want one: so the others never had more CPU time than
+ * the recorded tasks left.
  */
 static int find_background(weir_model *model, uint64_t seed, weir_error *error)
 {

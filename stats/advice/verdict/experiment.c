@@ -488,8 +488,8 @@ static bool can_be_tried(const experiment *e)
            (!e->verdict->is_short || weir__live_unit(&e->view, e->options.slice_ns).node >= 0);
 }
 
-/* Few items leave a verdict unsure that no trial can decide. So another look has the time of a trial. If the run ends meanwhile, the
-   first one counts. */
+/* Few items leave a verdict unsure that no trial can decide. So another look has the time of a trial. If the run ends
+   meanwhile, the first one counts. */
 static void look_longer(experiment *e)
 {
     const int64_t time_ns = 2 * e->options.setting_ns;

@@ -834,8 +834,8 @@ static bool may_be_chance(const alternation *a, double precision)
     return weir__renewal_interval(a->unit.unevenness, (double)a->num[0], (double)a->num[1]) > precision;
 }
 
-/* The means of all pairs, without what the queues lost. What nodes can keep up is known from one look: the interval reaches from there to
-   what was measured. */
+/* The means of all pairs, without what the queues lost. What nodes can keep up is known from one look: the interval
+   reaches from there to what was measured. */
 static void conclude_trial(const alternation *a, const live_pairs *pairs, double half, live_trial *t)
 {
     bool has_few = false;

@@ -117,9 +117,10 @@ int64_t weir__live_slice_ns(const verdict_view *view, int64_t slice_ns, int64_t 
 uint64_t weir__live_resident_bytes(void);
 
 /*
- * The logarithm of the ratio of the sums of `count` pairs, and half the width of its 95 % interval; INFINITY for one pair. This is the
- * ratio estimator (Cochran, Sampling Techniques, 1977, chapter 6): what is delivered in all the time with one setting over what is
- * with the other one. A mean of ratios would take a setting whose rate is uneven for a slow one.
+ * The logarithm of the ratio of the sums of `count` pairs, and half the width of its 95 % interval; INFINITY for one
+ * pair. This is the ratio estimator (Cochran, Sampling Techniques, 1977, chapter 6): what is delivered in all the
+ * time with one setting over what is with the other one. A mean of ratios would take a setting whose rate is uneven
+ * for a slow one.
  */
 double weir__ratio_interval(const double *before, const double *after, uint32_t count, double *half_width);
 

@@ -18,8 +18,8 @@
 /* Other seeds change predictions by 0.2 % (0.02 % by default). Laps differ more. */
 enum { NUM_STEPS = 6000 };
 
-/* The relative error of the model, beside that of the recording: of the changes that docs/whatif.md compares with measurements, 61 of 68
-   are within it. */
+/* The relative error of the model, beside that of the recording: of the changes that docs/whatif.md compares with
+   measurements, 61 of 68 are within it. */
 static const double replay_error = 0.10;
 
 /* What the recorded videos took; sums. */

@@ -53,12 +53,12 @@ WEIR_API int weir_loop_wait(weir_loop *loop);
    WEIR_EINVAL: weir_loop_wait() was not called before. */
 WEIR_API int weir_loop_step(weir_loop *loop, bool is_replayed);
 
-/* The loop does something else, such as an evaluation: its step ends, or its waiting, which then does not count. The next wait begins
-   anew. WEIR_OK or WEIR_EINVAL. */
+/* The loop does something else, such as an evaluation: its step ends, or its waiting, which then does not count. The
+   next wait begins anew. WEIR_OK or WEIR_EINVAL. */
 WEIR_API int weir_loop_pause(weir_loop *loop);
 
-/* A step of a loop that measures its times itself: instead of the three functions above. The first one, which contains the start of the
-   loader, is better left out. WEIR_OK; WEIR_EINVAL: a time is negative. */
+/* A step of a loop that measures its times itself: instead of the three functions above. The first one, which
+   contains the start of the loader, is better left out. WEIR_OK; WEIR_EINVAL: a time is negative. */
 WEIR_API int weir_loop_add(weir_loop *loop, int64_t wait_ns, int64_t step_ns, bool is_replayed);
 
 typedef enum weir_loop_kind {

@@ -66,8 +66,9 @@ WEIR_API int weir_openmetrics_open_sized(const char *path, const weir_openmetric
                                          size_t options_size, weir_openmetrics_file **file, weir_error *error);
 
 /*
- * Creates the file immediately, with only "# EOF" in it; an older one with metrics is replaced. Its folder must exist. On failure *file is NULL, and *error
- * (may be NULL) holds one line that names the path and the problem. options may be NULL.
+ * Creates the file immediately, with only "# EOF" in it; an older one with metrics is replaced. Its folder must
+ * exist. On failure *file is NULL, and *error (may be NULL) holds one line that names the path and the problem.
+ * options may be NULL.
  */
 static inline int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options,
                                         weir_openmetrics_file **file, weir_error *error)
