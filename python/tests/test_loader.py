@@ -549,6 +549,8 @@ def test_runs_are_recorded_and_traced(index, tmp_path):
         list(loader)
     with sqlite3.connect(tmp_path / "run.db") as database:
         tasks = dict(database.execute("SELECT name, sum(num_tasks) FROM task_stats GROUP BY name").fetchall())
+        steps = database.execute("SELECT min(first_step), max(last_step) FROM queue_laps").fetchone()
+    assert steps == (0, 11)  # each batch begins a step
     assert any("decode" in name and number >= 48 for name, number in tasks.items())
     assert (tmp_path / "run.json.gz").stat().st_size > 0
 
