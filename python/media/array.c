@@ -9,13 +9,11 @@
 
 #include "stages/batch/dlpack_layout.h"
 
-enum { MAX_DIMS = 8 };
-
 /* ---- tensors ------------------------------------------------------------------------------------------------------ */
 
 /* The element of the first dimension, instead of all; WEIRPY_WHOLE = all. The shape is part of the managed block, so nothing is
    lost. */
-static void choose_element(dl_tensor *tensor, Py_ssize_t index)
+static void step_into(dl_tensor *tensor, Py_ssize_t index)
 {
     if (index == WEIRPY_WHOLE)
         return;
@@ -30,6 +28,13 @@ static void choose_element(dl_tensor *tensor, Py_ssize_t index)
     tensor->num_dims--;
     tensor->shape++;
     tensor->strides++;
+}
+
+static void choose_element(dl_tensor *tensor, const weirpy_view *of)
+{
+    step_into(tensor, of->index);
+    for (int i = 0; i < of->num_inner; i++)
+        step_into(tensor, of->inner[i]);
 }
 
 /* A tensor makes the item share its memory: one thread at a time. Never held while Python runs. */
@@ -54,16 +59,25 @@ static int share_unversioned(const weirpy_view *of, const weir_memory *wanted, s
     return rc;
 }
 
+/* Of memory that is not where it is wanted, the standard demands a BufferError. */
+static void raise_no_tensor(const weir_error *error)
+{
+    if (error->status == WEIR_EUNSUPPORTED)
+        PyErr_SetString(PyExc_BufferError, error->message);
+    else
+        weirpy_raise(error);
+}
+
 static dl_versioned *make_tensor(const weirpy_view *of, const weir_memory *wanted)
 {
     struct DLManagedTensorVersioned *tensor = NULL;
     weir_error error = { 0 };
     if (share_item(of, wanted, &tensor, &error) != WEIR_OK) {
-        weirpy_raise(&error);
+        raise_no_tensor(&error);
         return NULL;
     }
     dl_versioned *managed = (dl_versioned *)(void *)tensor;
-    choose_element(&managed->tensor, of->index);
+    choose_element(&managed->tensor, of);
     return managed;
 }
 
@@ -107,13 +121,22 @@ PyObject *weirpy_dtype(const weirpy_view *of)
     return name;
 }
 
+PyObject *weirpy_array_text(const char *name, const weirpy_view *of)
+{
+    PyObject *shape = weirpy_shape(of), *dtype = shape ? weirpy_dtype(of) : NULL;
+    PyObject *text = dtype ? PyUnicode_FromFormat("<weir.%s %U %S>", name, dtype, shape) : NULL;
+    Py_XDECREF(shape);
+    Py_XDECREF(dtype);
+    return text;
+}
+
 /* ---- the buffer protocol ------------------------------------------------------------------------------------------ */
 
 /* What a view needs until it is released. */
 typedef struct buffer {
     dl_versioned *managed;
-    Py_ssize_t shape[MAX_DIMS];
-    Py_ssize_t strides[MAX_DIMS]; /* in bytes */
+    Py_ssize_t shape[WEIRPY_MAX_DIMS];
+    Py_ssize_t strides[WEIRPY_MAX_DIMS]; /* in bytes */
     char letter[2];
 } buffer;
 
@@ -195,9 +218,9 @@ static PyObject *make_capsule(const weirpy_view *of, const weir_memory *wanted, 
         tensor = make_tensor(of, wanted);
     else if (share_unversioned(of, wanted, &old, &error) == WEIR_OK) {
         tensor = old;
-        choose_element(&((dl_managed *)tensor)->tensor, of->index);
+        choose_element(&((dl_managed *)tensor)->tensor, of);
     } else
-        weirpy_raise(&error);
+        raise_no_tensor(&error);
     if (!tensor)
         return NULL;
     PyObject *capsule =
@@ -209,6 +232,17 @@ static PyObject *make_capsule(const weirpy_view *of, const weir_memory *wanted, 
     return capsule;
 }
 
+/* None leaves the numbers as they are. */
+static bool read_pair(PyObject *pair, const char *name, int *first, int *second)
+{
+    if (pair == Py_None ||
+        (PyTuple_Check(pair) && PyTuple_Size(pair) == 2 && PyArg_ParseTuple(pair, "ii", first, second)))
+        return true;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s is a tuple of two numbers, or None, not %R", name, pair);
+    return false;
+}
+
 /* The consumer's wishes, as the array API standard has them. */
 PyObject *weirpy_dlpack(const weirpy_view *of, PyObject *args, PyObject *named)
 {
@@ -217,8 +251,7 @@ PyObject *weirpy_dlpack(const weirpy_view *of, PyObject *args, PyObject *named)
     int type = 0, number = 0, major = 0, minor = 0;
     weir_memory wanted;
     if (!PyArg_ParseTupleAndKeywords(args, named, "|OOOO", names, &stream, &version, &device, &copy) ||
-        (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &number)) ||
-        (version != Py_None && !PyArg_ParseTuple(version, "ii", &major, &minor)))
+        !read_pair(device, "dl_device", &type, &number) || !read_pair(version, "max_version", &major, &minor))
         return NULL;
     if (of->column && major < DL_MAJOR_VERSION) {
         PyErr_SetString(PyExc_BufferError, "a column of yours needs DLPack 1.0: numpy.asarray() takes it");
@@ -311,7 +344,12 @@ static PyObject *array_time(PyObject *object, void *unused)
     if (view->index < 0 || view->kind != WEIR_ARRAY_DATA || strcmp(view->item->type, WEIR_TYPE_FRAMES) != 0)
         Py_RETURN_NONE;
     const weir_frames *frames = view->item->data;
-    return PyFloat_FromDouble((double)frames->times_ns[view->index] / 1e9);
+    if (view->num_inner != (frames->num_clips ? 1 : 0))
+        Py_RETURN_NONE;
+    uint64_t at = (uint64_t)view->index;
+    if (frames->num_clips)
+        at = at * (frames->num_frames / frames->num_clips) + (uint64_t)view->inner[0];
+    return PyFloat_FromDouble((double)frames->times_ns[at] / 1e9);
 }
 
 static PyObject *array_list(PyObject *object, PyObject *unused)
@@ -345,9 +383,12 @@ static PyObject *array_item(PyObject *object, Py_ssize_t at)
         PyErr_Format(PyExc_IndexError, "there are %zd of them, from 0", length);
         return NULL;
     }
-    if (num_dims > 1 && whole->index == WEIRPY_WHOLE) {
+    if (num_dims > 1) {
         weirpy_view one = *whole;
-        one.index = at;
+        if (whole->index == WEIRPY_WHOLE)
+            one.index = at;
+        else
+            one.inner[one.num_inner++] = at;
         return weirpy_array_new(((array_object *)object)->owner, &one);
     }
     PyObject *view = PyMemoryView_FromObject(object), *key = PyLong_FromSsize_t(at);
@@ -355,6 +396,11 @@ static PyObject *array_item(PyObject *object, Py_ssize_t at)
     Py_XDECREF(key);
     Py_XDECREF(view);
     return value;
+}
+
+static PyObject *array_repr(PyObject *object)
+{
+    return weirpy_array_text("Array", view_of(object));
 }
 
 static PyMethodDef array_methods[] = {
@@ -377,6 +423,7 @@ static PyType_Slot array_slots[] = {
     { Py_tp_dealloc, array_dealloc },
     { Py_tp_methods, array_methods },
     { Py_tp_getset, array_fields },
+    { Py_tp_repr, array_repr },
     { Py_sq_length, array_length },
     { Py_sq_item, array_item },
     { Py_bf_getbuffer, array_buffer },

@@ -18,12 +18,16 @@ extern const weirpy_core *weirpy_core_table;
 
 int weirpy_array_ready(PyObject *module);
 
+enum { WEIRPY_MAX_DIMS = 8 };
+
 /* What an array shows of an item. The item and the column's name live as long as the owner of the item. */
 typedef struct weirpy_view {
     weir_item *item;
     weir_array_kind kind;
     const char *column; /* of the user's, instead of the array; NULL = none */
     Py_ssize_t index;   /* one element of the first dimension; WEIRPY_WHOLE = all; WEIRPY_NONE = none */
+    Py_ssize_t inner[WEIRPY_MAX_DIMS]; /* then one element of each further dimension */
+    int num_inner;
 } weirpy_view;
 
 #define WEIRPY_WHOLE ((Py_ssize_t)-1)
@@ -38,6 +42,7 @@ void weirpy_release_buffer(PyObject *exporter, Py_buffer *view);
 PyObject *weirpy_dlpack(const weirpy_view *of, PyObject *args, PyObject *named);
 PyObject *weirpy_dlpack_device(const weirpy_view *of);
 PyObject *weirpy_shape(const weirpy_view *of);
+PyObject *weirpy_array_text(const char *name, const weirpy_view *of); /* for repr() */
 PyObject *weirpy_dtype(const weirpy_view *of);
 
 /* ---- result.c: Frames and Batch ---- */

@@ -362,8 +362,12 @@ static PyObject *reader_next(PyObject *object, PyObject *unused)
 static PyObject *reader_set_number(PyObject *object, PyObject *args)
 {
     reader_object *self = (reader_object *)object;
-    unsigned long long epoch, number;
-    if (!PyArg_ParseTuple(args, "KK", &epoch, &number) || !lock_reader(self))
+    PyObject *of_epoch, *of_number;
+    if (!PyArg_ParseTuple(args, "OO", &of_epoch, &of_number)) /* "K" would not notice what is too large */
+        return NULL;
+    unsigned long long epoch = PyLong_AsUnsignedLongLong(of_epoch);
+    unsigned long long number = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLongLong(of_number);
+    if (PyErr_Occurred() || !lock_reader(self))
         return NULL;
     weir_video_reader_set_number(self->reader, epoch, number);
     unlock_reader(self);

@@ -108,6 +108,18 @@ static PyObject *result_dtype(PyObject *object, void *unused)
     return weirpy_dtype(&pixels);
 }
 
+static PyObject *frames_repr(PyObject *object)
+{
+    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    return weirpy_array_text("Frames", &pixels);
+}
+
+static PyObject *batch_repr(PyObject *object)
+{
+    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    return weirpy_array_text("Batch", &pixels);
+}
+
 static PyObject *result_name(PyObject *object, void *unused)
 {
     const char *label = item_of(object)->label;
@@ -227,6 +239,7 @@ static PyType_Slot frames_slots[] = {
     { Py_tp_dealloc, result_dealloc },
     { Py_tp_methods, frames_methods },
     { Py_tp_getset, frames_fields },
+    { Py_tp_repr, frames_repr },
     { Py_sq_length, result_length },
     { Py_sq_item, result_item },
     { Py_bf_getbuffer, result_buffer },
@@ -330,6 +343,7 @@ static PyType_Slot batch_slots[] = {
     { Py_tp_dealloc, result_dealloc },
     { Py_tp_methods, batch_methods },
     { Py_tp_getset, batch_fields },
+    { Py_tp_repr, batch_repr },
     { Py_sq_length, result_length },
     { Py_sq_item, result_item },
     { Py_bf_getbuffer, result_buffer },

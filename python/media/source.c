@@ -10,12 +10,25 @@
 
 /* ---- file objects ------------------------------------------------------------------------------------------------- */
 
+/* given: what read() has returned; NULL = it has raised. A UnicodeDecodeError is what a video in text mode gives. */
+static void raise_not_binary(PyObject *file, PyObject *given)
+{
+    if (!given && !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+        return;
+    PyErr_Clear();
+    PyObject *name = given ? PyType_GetName(Py_TYPE(given)) : PyUnicode_FromString("str");
+    if (name)
+        PyErr_Format(PyExc_TypeError, "%R is not opened as binary: read() gave %U", file, name);
+    Py_XDECREF(name);
+}
+
 /* The exception stays set for the thread: the call that reads then raises it. */
 static int64_t read_locked(PyObject *file, uint8_t *data, size_t num_bytes)
 {
     Py_buffer view;
     PyObject *bytes = PyObject_CallMethod(file, "read", "n", (Py_ssize_t)num_bytes);
     if (!bytes || PyObject_GetBuffer(bytes, &view, PyBUF_SIMPLE)) {
+        raise_not_binary(file, bytes);
         Py_XDECREF(bytes);
         return WEIR_EIO;
     }
@@ -45,20 +58,20 @@ static int seek_file(void *self, int64_t position)
     return rc;
 }
 
-/* Finds the size of the file by a seek to its end. False: the file cannot seek; then there is no exception. */
+/* Finds the size of the file by a seek to its end. False: the file cannot seek; of exceptions, only Ctrl-C and its like stay. */
 static bool find_size(PyObject *file, int64_t *size_bytes)
 {
     PyObject *can = PyObject_CallMethod(file, "seekable", NULL);
     bool can_seek = can && PyObject_IsTrue(can) == 1;
     PyObject *end = can_seek ? PyObject_CallMethod(file, "seek", "ii", 0, SEEK_END) : NULL;
     PyObject *start = end ? PyObject_CallMethod(file, "seek", "i", 0) : NULL;
-    *size_bytes = start ? PyLong_AsLongLong(end) : 0;
+    *size_bytes = start ? PyLong_AsLongLong(end) : -1;
     Py_XDECREF(can);
     Py_XDECREF(end);
     Py_XDECREF(start);
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
-    return start != NULL;
+    return *size_bytes >= 0;
 }
 
 static int begin_file(weirpy_source *source, PyObject *object, weir_video_source *to)
@@ -67,9 +80,10 @@ static int begin_file(weirpy_source *source, PyObject *object, weir_video_source
     bool can_seek = find_size(object, &size_bytes);
     if (PyErr_Occurred())
         return -1;
-    source->functions = (weir_file_functions){
-        .self = object, .read = read_file, .seek = can_seek ? seek_file : NULL, .size_bytes = size_bytes
-    };
+    source->functions = (weir_file_functions){ .self = object,
+                                               .read = read_file,
+                                               .seek = can_seek ? seek_file : NULL,
+                                               .size_bytes = can_seek ? size_bytes : 0 };
     source->object = Py_NewRef(object);
     to->functions = &source->functions;
     to->functions_size = sizeof source->functions;

@@ -430,3 +430,69 @@ def test_elements_of_arrays(video, clip):
             frames.times_ns[at]
     assert video.clips(2, frames=4)[1].shape == (4, 96, 128, 3)
     assert frames.name == clip
+
+
+# ---- what others write
+
+
+def test_an_array_has_elements_of_each_dimension(video):
+    frame = video[3]
+    values = np.asarray(frame)
+    assert frame[7].shape == (128, 3) and (np.asarray(frame[7]) == values[7]).all()
+    assert (np.from_dlpack(frame[7][9]) == values[7, 9]).all()
+    assert frame[7][9][1] == values[7, 9, 1]
+    assert frame[-1][-1].tolist() == values[-1, -1].tolist()
+    assert [row.shape for row in frame] == [(128, 3)] * 96
+    assert frame[7].time is None
+    with pytest.raises(IndexError):
+        frame[7][128]
+
+
+def test_only_single_frames_have_a_time(video):
+    clips = video.clips(2, frames=3, start="even")
+    times = clips.times_ns.tolist()
+    assert [one.time for one in clips] == [None, None]
+    assert [[frame.time for frame in one] for one in clips] == [[time / 1e9 for time in one] for one in times]
+    assert clips[1][2].time > clips[0][2].time
+
+
+def test_arrays_show_their_type_and_shape(video):
+    assert repr(video[3]) == "<weir.Array uint8 (96, 128, 3)>"
+    assert repr(video[:2]) == "<weir.Frames uint8 (2, 96, 128, 3)>"
+    assert repr(video[:0]) == "<weir.Frames uint8 (0, 96, 128, 3)>"
+
+
+def test_dlpack_refuses_another_device_with_a_buffer_error(video):
+    for device in ((2, 0), (1, 3)):
+        with pytest.raises(BufferError, match="host memory"):
+            video[3].__dlpack__(dl_device=device)
+    for wrong in ({"dl_device": "x"}, {"dl_device": (1,)}, {"max_version": 1}, {"max_version": [1, 0]}):
+        with pytest.raises(TypeError, match="tuple of two numbers"):
+            video[3].__dlpack__(**wrong)
+
+
+def test_a_file_in_text_mode_is_refused_as_such(clip):
+    for encoding in ("utf-8", "latin1"):
+        with open(clip, encoding=encoding) as file, pytest.raises(TypeError, match="not opened as binary: read\\(\\) gave str"):
+            weir.Video(file)
+        with open(clip, encoding=encoding) as file, pytest.raises(TypeError, match="not opened as binary"):
+            weir.decode_many([file])
+
+
+@pytest.mark.parametrize("end", [-1, "a", 10**30])
+def test_a_file_whose_seek_tells_nonsense_is_read_like_a_pipe(clip, end):
+    class File(io.BytesIO):
+        def seek(self, position, whence=0):
+            super().seek(position, whence)
+            return end
+
+    assert len(weir.Video(File(open(clip, "rb").read()))) == 90
+
+
+def test_an_exit_during_seek_is_not_swallowed(clip):
+    class File(io.BytesIO):
+        def seek(self, position, whence=0):
+            raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        weir.Video(File(open(clip, "rb").read()))

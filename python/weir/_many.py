@@ -43,7 +43,7 @@ def decode_many(sources, frames=None, size=None, *, fps=None, every=None, indice
     stages = ((_media.many_stage(sources), {}),
               (_media.video_stage(config), {
                   "name": "decode", "concurrency": min(slots, len(sources)),
-                  "task_deadline_ns": None if deadline is None else _options.ns(deadline)}))
+                  "task_deadline_ns": None if deadline is None else _options.ns(deadline, "deadline")}))
     run = {"threads": min(slots, len(sources)), "kept_failures": len(sources)}
     if on_error == "raise":
         run["max_failures"] = 0
@@ -75,7 +75,10 @@ def _read(source):
     """A file object becomes its bytes."""
     if isinstance(source, (str, os.PathLike)) or not hasattr(source, "read"):
         return source
-    data = source.read()
+    try:
+        data = source.read()
+    except UnicodeDecodeError:
+        data = ""
     if not isinstance(data, bytes):
         raise TypeError(f"{source!r} is not opened as binary: read() gave {type(data).__name__}")
     return data
