@@ -1,6 +1,7 @@
 """weir.Pipeline: what it delivers, how it fails, and how it ends."""
 
 import asyncio
+import copy
 import gc
 import gzip
 import itertools
@@ -1121,3 +1122,29 @@ def test_a_run_with_async_functions_that_is_dropped_in_a_cycle_ends():
         os._exit(0)
     """)
     assert done.stdout == "0\n", done.stderr
+
+
+# ---- what others write
+
+
+def test_a_timeout_that_is_none_leaves_the_pipeline_as_it_is():
+    with weir.Pipeline().add_source(range(5)).add_sink(3).build(threads=1) as run:
+        for timeout in (float("nan"), -1):
+            with pytest.raises(ValueError, match="timeout is"):
+                run.close(timeout=timeout)
+        assert list(run) == [0, 1, 2, 3, 4]
+
+
+def test_a_run_is_not_copied_and_a_description_is():
+    description = weir.Pipeline().add_source(["1"]).pipe(int)
+    other = copy.copy(description).pipe(str)
+    assert repr(description) == "<weir.Pipeline source > int > sink>"
+    assert repr(other) == "<weir.Pipeline source > int > str > sink>"
+    with description.build() as run, pytest.raises(TypeError, match="a weir.Run cannot be copied or pickled"):
+        copy.copy(run)
+
+
+@pytest.mark.parametrize("options, message", [({"deadline": float("nan")}, "deadline is nan"), ({"deadline": 1e10}, "deadline is 1")])
+def test_a_time_that_is_none_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        weir.Pipeline().pipe(int, **options)

@@ -283,3 +283,12 @@ def test_duckdb_takes_it(path):
     pytest.importorskip("pyarrow")
     stats = weir.read_stats(path)  # noqa: F841, found by its name
     assert duckdb.sql("SELECT sum(num_tasks) FROM stats").fetchall()[0][0] == sum(i % 100 for i in range(NUM_LAPS))
+
+
+@pytest.mark.parametrize("run", [-1, -2, 0, -3])
+def test_a_number_of_a_run_is_above_0(run, tmp_path):
+    path = tmp_path / "run.db"
+    with weir.Pipeline().add_source(range(3)).build(record=path) as pipeline:
+        list(pipeline)
+    with pytest.raises(ValueError, match="run is its number"):
+        weir.read_stats(path, run=run)

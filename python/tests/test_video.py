@@ -1,8 +1,10 @@
 """weir.Video: which frame, from where, in which memory, and what is said when it fails."""
 
+import copy
 import gc
 import io
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -433,6 +435,111 @@ def test_elements_of_arrays(video, clip):
 
 
 # ---- what others write
+
+
+def damaged(clip, tmp_path):
+    """The clip with one frame that cannot be decoded; nothing else depends on it."""
+    data = bytearray(open(clip, "rb").read())
+    lost = 41
+    packets = subprocess.run(
+        ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time,pos,size", "-of", "csv=p=0", clip],
+        check=True, capture_output=True, text=True).stdout.split()
+    for packet in packets:
+        time, size, position = packet.split(",")[:3]
+        if round(float(time) * 30) == lost:
+            data[int(position):int(position) + int(size)] = b"\xff" * int(size)
+    path = tmp_path / "damaged.mp4"
+    path.write_bytes(data)
+    return str(path), lost
+
+
+def test_requests_during_an_iteration_change_nothing_of_a_damaged_file(tmp_path):
+    clip = make_clip(tmp_path / "intra.mp4", gop=1)
+    path, lost = damaged(clip, tmp_path)
+    video = weir.Video(path)
+    whole = [frame.time for frame in video]
+    assert len(whole) == 89 and len(video) == 90
+    disturbed = []
+    for number, frame in enumerate(video):
+        disturbed.append(frame.time)
+        if number % 5 == 0 or number == lost - 1:
+            video[3]
+    assert disturbed == whole
+
+
+def test_a_number_that_is_too_large_for_c_is_outside_of_the_video(video):
+    for number in (10**30, -10**30, 2**63, [0, 10**30]):
+        with pytest.raises(IndexError, match="no video has the frame"):
+            video[number]
+    for time in (float("inf"), float("-inf"), 1e10, [0, 1e300]):
+        with pytest.raises(IndexError, match="no video has a frame at"):
+            video.at(time)
+    assert (np.asarray(video.at(float("inf"), outside="clamp")) == np.asarray(video[-1])).all()
+    assert (np.asarray(video.at(-1e12, outside="clamp")) == np.asarray(video[0])).all()
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda video: video.at(float("nan")), "a time is nan"),
+    (lambda video: video.at(0, tolerance=float("nan")), "tolerance is nan"),
+    (lambda video: video.at(0, tolerance=-1), "tolerance is -1"),
+    (lambda video: video.at(0, tolerance=1, match="shown"), "tolerance is for match"),
+    (lambda video: video.at(0, match=""), "match"),
+    (lambda video: video.between(float("nan"), 1), "start is nan"),
+    (lambda video: video.between(0, float("nan")), "stop is nan"),
+    (lambda video: video.between(0, 1, fps=float("nan")), "a rate is .* not nan"),
+    (lambda video: video.between(0, 1, fps=1e-12), "too small"),
+    (lambda video: video.between(0, 1, fps=10**12), "too large"),
+    (lambda video: video.spread(0), "count is 0"),
+    (lambda video: video.spread(-1), "count is -1"),
+    (lambda video: video.clips(1, frames=2, stride=1e-12), "a stride is above 0"),
+    (lambda video: video.clips(1, frames=2, stride=float("inf")), "stride is inf"),
+    (lambda video: video.clips(1, frames=2, epoch=-1), "epoch is -1"),
+])
+def test_a_value_that_has_no_meaning_is_a_value_error_that_names_it(video, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(video)
+
+
+def test_a_number_of_a_clip_is_never_wrapped(video):
+    with pytest.raises(OverflowError):
+        video.clips(1, frames=2, number=2**64)
+    with pytest.raises(OverflowError):
+        video.clips(1, frames=2, epoch=2**64)
+
+
+def test_a_text_is_not_a_list(video, clip):
+    for call in (lambda: video["3"], lambda: video[b"\3"], lambda: video.at("0"), lambda: video.at(b"\0"),
+                 lambda: weir.decode_many([clip], times="0"), lambda: weir.decode_many([clip], indices=3)):
+        with pytest.raises(TypeError, match="must be a list"):
+            call()
+
+
+def test_floats_of_numpy_are_rates_and_strides(video):
+    assert video.between(0, 1, fps=np.float32(8)).shape[0] == 8
+    wanted = video.clips(1, frames=4, stride=0.5, start="center").times_ns.tolist()
+    assert video.clips(1, frames=4, stride=np.float32(0.5), start="center").times_ns.tolist() == wanted
+
+
+def test_a_size_has_one_or_two_whole_numbers_from_1_on(clip):
+    assert weir.Video(clip, size=np.array([20, 30]))[0].shape == (20, 30, 3)
+    for size in ((0, 5), (5, 0), (-5, 5), (20,), (1, 2, 3)):
+        with pytest.raises(ValueError, match="size"):
+            weir.Video(clip, size=size)
+    for size in (1.5, "ab", (20.0, 30)):
+        with pytest.raises(TypeError, match="size"):
+            weir.Video(clip, size=size)
+
+
+def test_between_of_many_has_two_times(clip):
+    for between in ((1,), (0, 1, 2), 3):
+        with pytest.raises(ValueError, match="between is"):
+            weir.decode_many([clip], 4, between=between)
+
+
+def test_what_is_open_is_neither_copied_nor_pickled(video):
+    for make in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a weir.Video cannot be copied or pickled"):
+            make(video)
 
 
 def test_an_array_has_elements_of_each_dimension(video):

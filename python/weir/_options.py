@@ -1,11 +1,40 @@
 """What people write as options, as the fields of weir's structs have it."""
 
 NS = 1_000_000_000
+_MOST_SECONDS = 2**63 // NS  # of an int64
 
 
-def ns(seconds):
+class NoCopy:
+    """For objects that stand for something that is open: a copy would use the same, and both would be wrong."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(f"a weir.{type(self).__name__} cannot be copied or pickled: make another one of the same source where "
+                        "it is needed")
+
+
+def ns(seconds, name="a time"):
     """Seconds as whole nanoseconds."""
-    return round(float(seconds) * NS)
+    try:
+        value = float(seconds)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} is a number of seconds, not {seconds!r}") from None
+    if not abs(value) < _MOST_SECONDS:
+        raise ValueError(f"{name} is {seconds!r}, which is not a number of seconds that a file can have")
+    return round(value * NS)
+
+
+def height_width(size, name="size"):
+    """(height, width)"""
+    try:
+        height, width = as_list(size, name)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} is a whole number, or (height, width), not {size!r}") from None
+    return whole(height, f"the height of {name}", 1), whole(width, f"the width of {name}", 1)
+
+
+def is_whole(value):
+    """Whether it is a single whole number, also NumPy's. Arrays have __index__, too."""
+    return hasattr(value, "__index__") and not getattr(value, "shape", ())
 
 
 def picture(size=None, resize=None, pixel=None, layout=None, scaler=None, filter=None, autorotate=True, **sides):
@@ -17,10 +46,10 @@ def picture(size=None, resize=None, pixel=None, layout=None, scaler=None, filter
     if size is not None:
         if fields:
             raise ValueError("give either size, or width, height, longest or shortest")
-        if hasattr(size, "__index__"):
+        if is_whole(size):
             fields["shortest"] = whole(size, "size", 1)
         else:
-            fields["height"], fields["width"] = size
+            fields["height"], fields["width"] = height_width(size)
     fields.update(resize=resize, pixel=pixel, layout=layout, scaler=scaler, filter=filter, no_autorotate=not autorotate)
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -28,12 +57,20 @@ def picture(size=None, resize=None, pixel=None, layout=None, scaler=None, filter
 def rate(frames_per_second):
     """A rate as a fraction: 30, 29.97, or fractions.Fraction(30000, 1001)."""
     from fractions import Fraction
+    from numbers import Rational
 
-    fraction = Fraction(frames_per_second)
-    if fraction.denominator > 2**31:
-        fraction = fraction.limit_denominator(1_000_000)
+    try:
+        is_exact = isinstance(frames_per_second, (Rational, str))
+        fraction = Fraction(frames_per_second if is_exact else float(frames_per_second))
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"a rate is a number of frames per second, not {frames_per_second!r}") from None
     if fraction <= 0:
         raise ValueError(f"a rate is above 0, not {frames_per_second!r}")
+    if fraction.denominator > 2**31:
+        fraction = fraction.limit_denominator(1_000_000)
+    if not 0 < fraction.numerator < 2**32:
+        raise ValueError(f"the rate {frames_per_second!r} is too small or too large")
     return {"rate_num": fraction.numerator, "rate_den": fraction.denominator}
 
 
@@ -71,15 +108,22 @@ def video(*, stream=0, strict=False, seed=0, max_frames=None, threads=0, ca_file
 
 # ---- which frames ----
 
-def as_list(values):
-    return values.tolist() if hasattr(values, "tolist") else list(values)
+def as_list(values, name):
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if isinstance(values, (str, bytes, bytearray, memoryview)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name} must be a list, not {values!r}")
+    return list(values)
 
 
 def at(times, *, tolerance=None, match=None, outside=None, origin=None):
     """The frames at these times, in seconds."""
+    if tolerance is not None and match not in (None, "exact"):
+        raise ValueError(f"tolerance is for match=\"exact\", not {match!r}")
+    if tolerance is not None and ns(tolerance, "tolerance") < 0:
+        raise ValueError(f"tolerance is {tolerance!r}; it must be at least 0")
     return {
-        "times_ns": [ns(time) for time in as_list(times)],
-        "match": match or (None if tolerance is None else "exact"),
+        "times_ns": [ns(time) for time in as_list(times, "times")],
+        "match": "exact" if match is None and tolerance is not None else match,
         "tolerance_ns": None if tolerance is None else ns(tolerance),
         "outside": outside,
         "origin": origin,
@@ -88,7 +132,7 @@ def at(times, *, tolerance=None, match=None, outside=None, origin=None):
 
 def window(start, stop, origin=None):
     """The frames with start <= time < stop, in seconds."""
-    start_ns, end_ns = ns(start), 0 if stop == float("inf") else ns(stop)  # 0 = the end of the video
+    start_ns, end_ns = ns(start, "start"), 0 if stop == float("inf") else ns(stop, "stop")  # 0 = the end of the video
     is_empty = stop != float("inf") and (end_ns <= start_ns or end_ns == 0)
     if is_empty or (start < 0 and origin != "stream"):
         raise ValueError(f"between {start} and {stop} s there is no time of a video")
@@ -99,10 +143,10 @@ def clips(count, *, frames, stride=1, start="random", short="last"):
     """Clips of so many frames. count None: one, without an axis of clips. stride: frames as an int, seconds as a float."""
     sampling = {"what": "clips", "num_clips": None if count is None else whole(count, "clips", 1),
                 "count": whole(frames, "frames", 1), "clip_start": start, "clip_short": short}
-    if isinstance(stride, float):
-        if not stride > 0:
+    if not is_whole(stride) and hasattr(stride, "__float__"):
+        sampling["stride_ns"] = ns(stride, "stride")
+        if sampling["stride_ns"] < 1:  # 0 is the default of the field
             raise ValueError(f"a stride is above 0, not {stride!r}")
-        sampling["stride_ns"] = ns(stride)
     else:
         sampling["stride_frames"] = whole(stride, "stride", 1)
     return sampling
@@ -128,18 +172,24 @@ def sampling(frames=None, *, fps=None, every=None, indices=None, times=None, key
     chosen = _choose(frames, ways, {"stride": stride, "start": start, "short": short},
                      {"tolerance": tolerance, "match": match, "outside": outside, "origin": origin})
     if between is not None:
-        chosen.update(window(*between, origin))
+        try:
+            start, stop = between
+        except (TypeError, ValueError):
+            raise ValueError(f"between is (start, stop), not {between!r}") from None
+        chosen.update(window(start, stop, origin))
     return chosen
 
 
 def _choose(frames, ways, of_clips, of_times):
     for name in ("times", "indices"):
-        if ways[name] is not None and not len(as_list(ways[name])):
-            raise ValueError(f"{name} is empty: it names no frame")
+        if ways[name] is not None:
+            ways[name] = as_list(ways[name], name)
+            if not ways[name]:
+                raise ValueError(f"{name} is empty: it names no frame")
     if ways["times"] is not None:
         return at(ways["times"], **of_times)
     if ways["indices"] is not None:
-        return {"indices": as_list(ways["indices"])}
+        return {"indices": ways["indices"]}
     if ways["fps"] is not None:
         return {"what": "rate", **rate(ways["fps"])}
     if ways["every"] is not None:

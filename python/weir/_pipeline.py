@@ -39,6 +39,12 @@ class Pipeline:
         self._stages = []
         self._sink = None
 
+    def __copy__(self):
+        """Another description, which begins with the same stages."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _stages=list(self._stages))
+        return other
+
     def add_source(self, source, *, epochs=None, name=None):
         """What the pipeline processes: anything iterable, also a pipeline that runs, or a source of weir.
 
@@ -113,7 +119,7 @@ class Pipeline:
             "max_failures": _max_failures(max_failures),
             "threads": threads,
             "queue_items": queue_items,
-            "task_deadline_ns": None if deadline is None else _options.ns(deadline),
+            "task_deadline_ns": None if deadline is None else _options.ns(deadline, "deadline"),
         }
         self._stages.append((op if isinstance(op, _core.Stage) else _as_function(op), options))
         return self
@@ -162,7 +168,7 @@ class Pipeline:
             "record": record or None,
             "in_memory": record is None,
             "trace": trace,
-            "stats_interval_ns": _options.ns(stats_interval),
+            "stats_interval_ns": _options.ns(stats_interval, "stats_interval"),
         }
         return Run(_core.Pipeline(stages, self._sink, options), loop)
 
@@ -171,7 +177,7 @@ class Pipeline:
         return f"<weir.Pipeline {' > '.join(['source' if self._source else '?', *names, 'sink'])}>"
 
 
-class Run:
+class Run(_options.NoCopy):
     """A pipeline that runs. Iterating takes its results; a new `for` goes on where the last one ended.
 
     Use it as a context manager, or close() it. A pipeline that nobody refers to any more is closed, too.
@@ -215,6 +221,8 @@ class Run:
 
     def close(self, timeout=None):
         """Stops and frees it. True = all is freed; False = a function still runs after so many seconds: it ends by itself."""
+        if timeout is not None and not timeout >= 0:  # before anything ends
+            raise ValueError(f"timeout is {timeout!r}; it is seconds from 0 on, or None for no limit")
         self._core.stop()  # first: calls that are cancelled are no failures then
         if self._loop:
             self._loop.close()
@@ -459,7 +467,7 @@ def _end_loop(asyncio, loop):
 
 def explain(core, live, seconds):
     """Run.explain() of a weir._core.Pipeline."""
-    setting_ns = 0 if seconds is None else _options.ns(seconds)
+    setting_ns = 0 if seconds is None else _options.ns(seconds, "seconds")
     return _in_thread(core.explain, True, setting_ns) if live else core.explain()
 
 

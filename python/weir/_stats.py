@@ -10,7 +10,7 @@ _RUNS = {"all": 0, "last": -1, "previous": -2}
 def _filter(run, start=None, end=None, steps=None, rank=None, **texts):
     """A dict with the fields of weir_filter."""
     number = _RUNS.get(run, run) if isinstance(run, (str, int)) else run
-    if isinstance(number, bool) or not isinstance(number, int):
+    if isinstance(number, bool) or not isinstance(number, int) or (number < 1 and run not in _RUNS):
         raise ValueError(f"run is its number, 'last', 'previous' or 'all', not {run!r}")
     fields = {"run_id": number}
     fields.update((name, text) for name, text in texts.items() if text is not None)

@@ -1,12 +1,13 @@
 """weir.Video: the frames of one video, without a pipeline."""
 
+import bisect
 import operator
 import threading
 
-from weir import _media, _options
+from weir import _errors, _media, _options
 
 
-class Video:
+class Video(_options.NoCopy):
     """A video that is open: len(), indexing, times, iteration.
 
     source: a path, a URL, the file's bytes (any object with a buffer, which is not copied), or a file object opened as binary.
@@ -123,8 +124,8 @@ class Video:
         try:
             number = operator.index(key)
         except TypeError:
-            return self._numbered(_options.as_list(key))
-        return self._request({"indices": [number]})[0]
+            return self._numbered([_as_number(number) for number in _options.as_list(key, "what chooses frames")])
+        return self._request({"indices": [_as_number(number)]})[0]
 
     def at(self, times, *, tolerance=None, match=None, outside=None, origin=None):
         """The frames that are shown at these times, in seconds from the first frame; of one number, one frame.
@@ -134,9 +135,10 @@ class Video:
         """
         times = times.tolist() if hasattr(times, "tolist") else times
         is_one = not hasattr(times, "__iter__")
-        wanted = [times] if is_one else _options.as_list(times)
+        wanted = [times] if is_one else _options.as_list(times, "times")
         if not wanted:
             return self._numbered([])
+        wanted = [_as_time(time, outside) for time in wanted]
         frames = self._request(_options.at(wanted, tolerance=tolerance, match=match, outside=outside, origin=origin))
         return frames[0] if is_one else frames
 
@@ -149,7 +151,7 @@ class Video:
 
     def spread(self, count):
         """count frames, evenly over the video: the middles of equal intervals."""
-        return self._request({"what": "uniform", "count": count})
+        return self._request({"what": "uniform", "count": _options.whole(count, "count", 1)})
 
     def clips(self, count, *, frames, stride=1, start="random", short="last", epoch=0, number=0):
         """count clips of so many frames at a stride, as one array (count, frames, …). start: "random", "first", "center", "even".
@@ -158,24 +160,28 @@ class Video:
         is too short: "last" or "loop" frame, or "fail".
         """
         with self._lock:
-            self._reader.set_number(epoch, number)
+            self._reader.set_number(_options.whole(epoch, "epoch"), _options.whole(number, "number"))
             return self._request(_options.clips(count, frames=frames, stride=stride, start=start, short=short))
 
     def __iter__(self):
         """Each frame, one after the other, in constant memory. Other requests may come in between."""
-        number, turn = 0, None
+        last, turn = None, None  # the time of the newest frame: frames that are lost to damage have numbers, too
         while True:
             with self._lock:
                 if turn != self._turn:
-                    if number and number == len(self):
-                        return
+                    number = 0
+                    if last is not None:
+                        times = self._all_times()[0]
+                        number = bisect.bisect_right(times, last)
+                        if number == len(times):
+                            return
                     self._turn += 1
                     turn = self._turn
                     self._reader.begin({"what": "all", "start_frame": number})
                 frames = self._reader.next()
             if frames is None:
                 return
-            number += 1
+            last = frames.times_ns[0]
             yield frames[0]
 
     # ---- the end
@@ -194,3 +200,29 @@ class Video:
         info = self._info
         height, width = info["size"]
         return f"<weir.Video {info['codec']} {width}x{height}>"
+
+
+_MOST = 2**62  # what the C library can count with: frames, nanoseconds
+
+
+def _as_number(value):
+    """The number of a frame. One that C cannot hold is outside of each video; what is no number is refused later."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        return value
+    if abs(number) > _MOST:
+        raise _errors.make(None, "WEIR_ERANGE", "", "", f"no video has the frame {number}", "", 0)
+    return value  # True and False too: the list is a mask then
+
+
+def _as_time(value, outside):
+    """A time in seconds, in the same way."""
+    try:
+        time = float(value)
+    except (TypeError, ValueError):
+        return value
+    most = _MOST / _options.NS
+    if abs(time) > most and outside != "clamp":
+        raise _errors.make(None, "WEIR_ERANGE", "", "", f"no video has a frame at {time} s", "", 0)
+    return min(max(time, -most), most) if abs(time) > most else value
