@@ -1,5 +1,6 @@
 """weir.Loader: batches, epochs, ranks, exact resume, failures, ends."""
 
+import copy
 import gc
 import json
 import os
@@ -748,3 +749,125 @@ def test_an_epoch_that_failed_at_its_first_batch_is_over(folder, tmp_path):
             list(loader)
         shutil.copy2(f"{folder}/dance/0.mp4", first)
         assert len(list(loader)) == 8
+
+
+# ---- what others write
+
+
+def test_what_is_open_is_neither_copied_nor_pickled(clips):
+    with weir.Loader(clips, frames=2, size=32, batch_size=2) as loader:
+        for thing in (loader, loader.index):
+            for make in (copy.copy, copy.deepcopy, pickle.dumps):
+                with pytest.raises(TypeError, match="cannot be copied or pickled"):
+                    make(thing)
+
+
+def test_threads_that_share_a_loop_get_one_epoch(clips):
+    with weir.Loader(clips, frames=2, size=32, batch_size=1) as loader:
+        for epoch in range(3):
+            loop, got = iter(loader), []
+            threads = [threading.Thread(target=lambda: got.extend(batch.ids[0] for batch in loop)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert sorted(got) == list(range(6))
+            assert loader.epoch == epoch + 1
+
+
+@pytest.mark.parametrize("world", [1, 2])
+@pytest.mark.parametrize("taken", [1, 2, 3])
+def test_a_state_after_close_is_that_before(clips, world, taken):
+    options = {"frames": 2, "size": 32, "batch_size": 1, "rank": 0, "world": world}
+    with weir.Loader(clips, **options) as loader:
+        loop = iter(loader)
+        for _ in range(taken):
+            next(loop)
+        before, left = loader.state_dict(), loader.batches_left
+        rest = [batch.ids[0] for batch in loop] if taken < 6 // world else []
+    with weir.Loader(clips, **options) as loader:
+        loop = iter(loader)
+        for _ in range(taken):
+            next(loop)
+    after = loader.state_dict()  # its checkpoint may have more lines: of later epochs, of which nothing is done
+    assert after["checkpoint"] is not None
+    assert {**after, "checkpoint": None} == {**before, "checkpoint": None}
+    assert loader.batches_left == left
+    with weir.Loader(clips, **options) as other:
+        other.load_state_dict(loader.state_dict())
+        if rest:
+            assert [batch.ids[0] for batch in other] == rest
+
+
+def test_a_state_that_is_nonsense_changes_nothing(clips):
+    with weir.Loader(clips, frames=2, size=32, batch_size=1) as loader:
+        loop = iter(loader)
+        next(loop)
+        state = loader.state_dict()
+        bad = [{**state, name: value} for name in ("epoch", "rank", "world", "seed", "step") for value in (-1, 1.5, float("nan"), "1", None)]
+        bad += [{**state, "checkpoint": value} for value in (3, b"text", ["text"])]
+        bad += [{key: value for key, value in state.items() if key != name} for name in state]
+        for one in bad:
+            with pytest.raises((ValueError, TypeError), match="state"):
+                loader.load_state_dict(one)
+        assert loader.state_dict() == state
+        assert len(list(loop)) == 5
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"dtype": "uint16"}, "dtype=\"uint16\" is for"),
+    ({"pixel": "rgb48"}, "pixel='rgb48' is for"),
+    ({"pixel": "yuv420p"}, "cannot be batched"),
+    ({"crop_size": 64}, "larger than the pictures"),
+    ({"size": (20, 30), "crop_size": (10, 31)}, "larger than the pictures"),
+    ({"crop_size": 0}, "crop_size is 0"),
+    ({"crop_size": (0, 5)}, "height of crop_size is 0"),
+    ({"dtype": "float32", "std": 0}, "std is"),
+    ({"dtype": "float32", "std": [1, 1, float("nan")]}, "std is"),
+    ({"dtype": "float32", "mean": float("inf")}, "mean is"),
+    ({"classes": []}, "classes is empty"),
+    ({"stride": 1e-12}, "a stride is above 0"),
+])
+def test_options_that_cannot_work_fail_when_the_loader_is_made(clips, options, message):
+    with pytest.raises(ValueError, match=message):
+        weir.Loader(clips, **{"frames": 2, "size": 32, **options})
+
+
+def test_classes_are_a_list_and_not_one_text(clips):
+    with pytest.raises(TypeError, match="classes must be a list"):
+        weir.Loader(clips, frames=2, size=32, classes="jump")
+    with weir.Loader(clips, frames=2, size=32, batch_size=1) as loader, pytest.raises(TypeError, match="classes must be a list"):
+        loader.index.select(classes="jump")
+
+
+def test_sizes_of_numpy_are_sizes(clips):
+    np = pytest.importorskip("numpy")
+    for size, crop_size in ((np.int64(32), None), (np.int64(40), np.int64(32)), (np.array([40, 50]), np.array([32, 32]))):
+        with weir.Loader(clips, frames=2, size=size, crop_size=crop_size, batch_size=1) as loader:
+            assert next(iter(loader)).frames.shape == (1, 2, 32, 32, 3)
+
+
+def test_a_table_of_columns_is_refused_as_such():
+    class DataFrame:
+        columns = ["path", "label"]
+
+        def __iter__(self):
+            return iter(self.columns)
+
+    for table in ({"path": ["a.mp4"]}, DataFrame()):
+        with pytest.raises(TypeError, match="a list of rows"):
+            weir.Loader(table)
+    for source in (None, 3):
+        with pytest.raises(TypeError, match="the clips are a folder"):
+            weir.Loader(source)
+
+
+def test_arrays_of_a_batch_have_elements_of_each_dimension(clips):
+    np = pytest.importorskip("numpy")
+    with weir.Loader(clips, frames=2, size=32, batch_size=2) as loader:
+        batch = next(iter(loader))
+    values = np.asarray(batch.frames)
+    assert repr(batch) == "<weir.Batch uint8 (2, 2, 32, 32, 3)>"
+    assert (np.from_dlpack(batch.frames[1][1]) == values[1, 1]).all()
+    assert (np.asarray(batch[1][0][31]) == values[1, 0, 31]).all()
+    assert batch.frames[1][0][31][2][1] == values[1, 0, 31, 2, 1]

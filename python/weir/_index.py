@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from weir import _media, _options
@@ -20,7 +21,7 @@ class Broken(NamedTuple):
     status: str
 
 
-class Index:
+class Index(_options.NoCopy):
     """An index that is open: len(), classes, columns, broken files.
 
     path: a file that Index.build() or the program `weir index` has made. where: an SQL condition on the columns, yours
@@ -32,7 +33,7 @@ class Index:
     """
 
     def __init__(self, path, *, where=None, classes=None, root=None, ignore_mtime=False, paths=None):
-        options = {"where": where, "classes": classes, "root": None if root is None else os.fsencode(root),
+        options = {"where": where, "classes": _as_classes(classes), "root": None if root is None else os.fsencode(root),
                    "ignore_mtime": ignore_mtime, "paths": paths}
         self._open(path, {name: value for name, value in options.items() if value is not None})
         self.progress = None
@@ -69,6 +70,7 @@ class Index:
         if path is not None:
             self.__init__(path, **options)
         else:
+            options["classes"] = _as_classes(options.get("classes"))
             self._open(memory, {name: value for name, value in options.items() if value is not None})
         self.progress = result
         return self
@@ -137,7 +139,8 @@ class Index:
         classes=index.classes to keep the numbers."""
         other = type(self).__new__(type(self))
         options = {name: value for name, value in self._options.items() if name not in ("where", "classes")}
-        options.update({name: value for name, value in (("where", where), ("classes", classes)) if value is not None})
+        wanted = (("where", where), ("classes", _as_classes(classes)))
+        options.update({name: value for name, value in wanted if value is not None})
         other._open(self._origin, options)
         other.progress = self.progress
         return other
@@ -145,6 +148,16 @@ class Index:
     def __repr__(self):
         where = self._options.get("where")
         return f"<weir.Index of {len(self)} clips{f' where {where}' if where else ''}>"
+
+
+def _as_classes(classes):
+    """A list of names; None = all. An empty one would mean all, and one text its letters."""
+    if classes is None:
+        return None
+    names = _options.as_list(classes, "classes")
+    if not names:
+        raise ValueError("classes is empty: give at least one, or None for all")
+    return names
 
 
 def _is_whole(text):
@@ -240,9 +253,14 @@ def _is_number(text, kind):
 
 def _read_rows(source, labels):
     """The arguments of index_build() for a list: paths, labels, windows, columns."""
+    if isinstance(source, Mapping) or hasattr(source, "columns"):
+        raise TypeError(f"a table is a list of rows, each a dict with \"path\", not a {type(source).__name__} of columns; "
+                        "of a DataFrame of pandas give to_dict(\"records\"), of polars to_dicts()")
+    if not hasattr(source, "__iter__"):
+        raise TypeError(f"the clips are a folder, a file, or a list of paths or rows, not {source!r}")
     rows = [_as_row(row) for row in source]
     if labels is not None:
-        labels = _options.as_list(labels)
+        labels = _options.as_list(labels, "labels")
         if len(labels) != len(rows):
             raise ValueError(f"there are {len(labels)} labels for {len(rows)} clips")
         for row, label in zip(rows, labels):

@@ -1,7 +1,9 @@
 """weir.Loader: batches of clips for training and evaluation, shuffled, shared among ranks, resumed exactly."""
 
+import math
 import os
 import sys
+import threading
 from collections.abc import Mapping
 
 from weir import _core, _media, _options
@@ -15,7 +17,7 @@ _KEPT_FAILURES = 1000
 _STATE_VERSION = 1
 
 
-class Loader:
+class Loader(_options.NoCopy):
     """Batches of clips: `for batch in loader` is one epoch.
 
     source: a folder, a list, rows, a file of these, tar archives (as for Index.build(), in memory), or an Index. where,
@@ -76,6 +78,7 @@ class Loader:
             "prefetch": _options.whole(prefetch, "prefetch", 1),
             "record": record, "trace": trace, "on_error": on_error,
         }
+        _check_values(dtype, options.get("pixel"))
         _media.collate_stage(self._batch)  # wrong options are told now: before files are indexed
         _media.video_stage(self._video)
         self.index = _find_index(source, where, classes, labels, glob, tar, progress)
@@ -236,7 +239,7 @@ class Loader:
 
         With load_state_dict() of the states of all ranks, another number of ranks may go on. It may be asked for at any time.
         """
-        if len(self._resume) > 1 or (self._pipeline is None and self.world > 1):
+        if len(self._resume) > 1 or (self._pipeline is None and self.world > 1 and not (self._closed and self._resume)):
             self._running()
         checkpoint = self._resume[0] if self._resume else None
         if self._pipeline is not None:
@@ -254,8 +257,7 @@ class Loader:
         if not states:
             raise ValueError("there is no state in the list")
         for one in states:
-            if not isinstance(one, Mapping) or one.get("version") != _STATE_VERSION:
-                raise ValueError(f"this is no state of a weir.Loader of this version: {one!r}")
+            _check_state(one)
             if one["seed"] != self.seed:
                 raise ValueError(f"the state is of the seed {one['seed']}, not {self.seed}")
             if one["world"] != len(states) and not (len(states) == 1 and one["world"] == self.world):
@@ -312,7 +314,9 @@ class Loader:
     # ---- the end
 
     def close(self):
-        """Ends the pipeline, completes the recording. Batches stay valid."""
+        """Ends the pipeline, completes the recording. Batches stay valid, and so does state_dict()."""
+        if self._pipeline is not None and self._process == os.getpid():
+            self._resume = (self._pipeline.checkpoint(),)
         self._drop()
         self._closed = True
 
@@ -330,16 +334,22 @@ class _Epoch:
         self._loader = loader
         self._turn = turn
         self._is_over = False
+        self._process = os.getpid()
+        self._lock = threading.RLock()  # threads that share a loop: none may wait for a batch when another one meets the end
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        if not self._is_over:
-            batch = self._loader._next(self._turn)
-            if batch is not None:
-                return batch
-            self._is_over = True
+        if self._process != os.getpid():  # a forked child: the thread that has the lock may be the parent's
+            self._process = os.getpid()
+            self._lock = threading.RLock()
+        with self._lock:
+            if not self._is_over:
+                batch = self._loader._next(self._turn)
+                if batch is not None:
+                    return batch
+                self._is_over = True
         raise StopIteration
 
     def __len__(self):
@@ -460,6 +470,33 @@ def _video_options(frames, stride, start, clips, short, size, layout, seed, keep
     return video
 
 
+_STATE = ("version", "epoch", "rank", "world", "seed", "step", "checkpoint")
+
+
+def _check_state(state):
+    """Raises if it is not what state_dict() makes: before anything has changed."""
+    if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
+        raise ValueError(f"this is no state of a weir.Loader of this version: {state!r}")
+    missing = [name for name in _STATE if name not in state]
+    if missing:
+        raise ValueError(f"the state has no {missing[0]!r}: it is not what state_dict() has made")
+    for name in ("epoch", "rank", "world", "seed", "step"):
+        _options.whole(state[name], f"the state's {name}")
+    if not isinstance(state["checkpoint"], (str, type(None))):
+        raise TypeError(f"the state's checkpoint is a text or None, not {state['checkpoint']!r}")
+
+
+def _check_values(dtype, pixel):
+    """Whether batches of these values can be made of such pictures."""
+    if pixel is not None and pixel.startswith("yuv"):
+        raise ValueError(f"pixel={pixel!r} cannot be batched: use \"rgb24\", \"gray8\", \"rgb48\" or \"gray16\"")
+    is_wide = pixel in ("rgb48", "gray16")
+    if dtype == "uint16" and not is_wide:
+        raise ValueError("dtype=\"uint16\" is for pixel=\"rgb48\" or \"gray16\"")
+    if dtype in ("uint8", None) and is_wide:
+        raise ValueError(f"pixel={pixel!r} is for dtype=\"uint16\", or floats, not \"uint8\"")
+
+
 def _flip(flip):
     probability = 0.5 if flip is True else float(flip or 0)
     if not 0 <= probability <= 1:
@@ -472,12 +509,15 @@ def _normalise(dtype, mean, std):
              for name, value in (("mean", mean), ("std", std)) if value is not None}
     if given and dtype in ("uint8", "uint16"):
         raise ValueError(f"{next(iter(given))} is for dtype \"float16\", \"bfloat16\" or \"float32\", not {dtype!r}")
+    for name, values in given.items():
+        if not all(math.isfinite(value) and (name == "mean" or value > 0) for value in values):
+            raise ValueError(f"{name} is {list(values)}; {'these are finite numbers' if name == 'mean' else 'these are above 0'}")
     return given
 
 
 def _crop(crop, crop_size, size):
     if crop == "default":
-        crop = "center" if crop_size is not None or hasattr(size, "__index__") else None
+        crop = "center" if crop_size is not None or _options.is_whole(size) else None
     if crop is None:
         if crop_size is not None:
             raise ValueError("crop_size is given, but crop is None")
@@ -486,5 +526,11 @@ def _crop(crop, crop_size, size):
     target = size if crop_size is None else crop_size
     if target is None:
         raise ValueError(f"crop={crop!r} needs size= or crop_size=")
-    height, width = (target, target) if isinstance(target, int) else target
+    if _options.is_whole(target):
+        target = [_options.whole(target, "crop_size", 1)] * 2
+    height, width = _options.height_width(target, "crop_size")
+    if crop != "resized" and size is not None:
+        smaller = min(height, width) > size if _options.is_whole(size) else any(a > b for a, b in zip((height, width), size))
+        if smaller:
+            raise ValueError(f"crop_size is {crop_size!r}: larger than the pictures, whose size is {size!r}")
     return {"crop": crop, "crop_height": height, "crop_width": width}
