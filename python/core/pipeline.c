@@ -286,6 +286,7 @@ static void pipeline_dealloc(PyObject *object)
     pipeline_finalize(object);
     if (self->run && !is_of_parent(self)) {
         weirpy_drop_open_items(self);
+        weir_item_release(&self->held);
         weirpy_run_release(self->run);
     }
     Py_XDECREF(self->failures);
@@ -349,7 +350,8 @@ int64_t weirpy_timeout_ns(PyObject *seconds)
     return value < 9e9 ? (int64_t)(value * 1e9) : WEIR_FOREVER;
 }
 
-/* step: what the consumer begins with the item, marked here while the GIL is free; WEIR_NO_STEP = nothing is marked. */
+/* step: what the consumer begins with the item, marked here while the GIL is free; WEIR_NO_STEP = nothing is marked. If a signal
+   has raised, an exception is set, whatever is returned. */
 static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns, int64_t step)
 {
     const int64_t start_ns = weir_clock_ns();
@@ -362,12 +364,37 @@ static int wait_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_n
         if (rc == WEIR_OK && step != WEIR_NO_STEP)
             weir_pipeline_mark_step(pipeline, step);
         Py_END_ALLOW_THREADS;
+        if (PyErr_CheckSignals()) /* before Python runs for the log: what a handler raises there has no place to go to */
+            return rc;
         weirpy_drain_log();
         if (rc != WEIR_ETIMEDOUT || (timeout_ns != WEIR_FOREVER && left_ns <= WEIRPY_SLICE_NS))
             return rc;
         if (PyErr_CheckSignals() || weirpy_task_should_stop())
             return WEIR_ESTOPPED;
     }
+}
+
+/*
+ * A signal that comes while next() waits raises when it returns, and then its result would be lost: the loop would not have it, and
+ * checkpoints would say that it has. So the handler runs before, and if it raises, the result stays here.
+ */
+static void hold_result(weirpy_pipeline *self, int status, weir_item *item)
+{
+    if (self->held_status != WEIR_ETIMEDOUT) { /* the handler has called next() itself, which has raised as well */
+        weir_item_release(item);
+        return;
+    }
+    self->held_status = status;
+    self->held = *item;
+}
+
+static int take_held(weirpy_pipeline *self, weir_item *item)
+{
+    int status = self->held_status;
+    *item = self->held;
+    self->held = (weir_item){ 0 };
+    self->held_status = WEIR_ETIMEDOUT;
+    return status;
 }
 
 static PyObject *raise_status(int status)
@@ -390,7 +417,16 @@ static PyObject *pipeline_next(PyObject *object, PyObject *args)
     weir_pipeline *pipeline = PyErr_Occurred() ? NULL : weirpy_pipeline_use(self);
     if (!pipeline)
         return NULL;
-    int rc = wait_next(pipeline, &item, timeout_ns, step);
+    int rc =
+        self->held_status != WEIR_ETIMEDOUT ? take_held(self, &item) : wait_next(pipeline, &item, timeout_ns, step);
+    if (PyErr_Occurred() || PyErr_CheckSignals()) {
+        if (rc == WEIR_OK || rc == WEIR_EPOCH)
+            hold_result(self, rc, &item);
+        weirpy_pipeline_leave(self);
+        return NULL;
+    }
+    if (rc == WEIR_OK && self->acknowledges)
+        weir_item_done(pipeline, &item);
     switch (rc) {
     case WEIR_OK: result = self->needs_done ? weirpy_keep_open(self, &item) : weirpy_item_object(&item); break;
     case WEIR_EPOCH: result = Py_NewRef(Py_None); break;

@@ -74,11 +74,14 @@ typedef struct weirpy_pipeline {
     uint32_t kept_failures;
     bool needs_done;                          /* results are kept open; pipeline_done.c */
     weirpy_open_item *open_items, *last_open; /* oldest first */
-    bool is_closing;                          /* no call begins any more */
-    bool is_warned;                           /* of what the recording lost */
-    PyObject *weak;                           /* a reference to the object itself, for the list */
-    PyObject *weak_list;                      /* Python's */
-    struct weirpy_pipeline *previous, *next;  /* in the list of pipelines, guarded as that is */
+    bool acknowledges;   /* next() itself does, once Python has the result: checkpoints="delivered" */
+    int held_status;     /* of a result that next() had taken when a signal raised; WEIR_ETIMEDOUT = none */
+    weir_item held;      /* with WEIR_OK: the next call returns it */
+    bool is_closing;     /* no call begins any more */
+    bool is_warned;      /* of what the recording lost */
+    PyObject *weak;      /* a reference to the object itself, for the list */
+    PyObject *weak_list; /* Python's */
+    struct weirpy_pipeline *previous, *next; /* in the list of pipelines, guarded as that is */
 } weirpy_pipeline;
 
 /* Begin and end of a call that uses the pipeline, and gives up the GIL meanwhile. NULL = it is closed, or of another

@@ -415,6 +415,10 @@ static int start(weirpy_pipeline *self, weir_builder *builder, const weir_pipeli
     options.freed_self = self->run;
     self->kept_failures = options.kept_failures;
     self->needs_done = options.checkpoints == WEIR_CHECKPOINTS_DONE;
+    self->acknowledges = options.checkpoints == WEIR_CHECKPOINTS_DELIVERED;
+    if (self->acknowledges) /* what the engine delivers, a signal may keep from Python */
+        options.checkpoints = WEIR_CHECKPOINTS_DONE;
+    self->held_status = WEIR_ETIMEDOUT;
     weirpy_run_hold(self->run);
     Py_BEGIN_ALLOW_THREADS;
     rc = weir_builder_build_sized(builder, &options, sizeof options, &self->pipeline, &error);

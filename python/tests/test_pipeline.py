@@ -1148,3 +1148,41 @@ def test_a_run_is_not_copied_and_a_description_is():
 def test_a_time_that_is_none_is_named(options, message):
     with pytest.raises(ValueError, match=message):
         weir.Pipeline().pipe(int, **options)
+
+
+def test_a_result_that_comes_with_a_signal_is_the_next_one_and_not_done():
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    wanted, over = threading.Event(), threading.Event()
+    interval, before = sys.getswitchinterval(), signal.signal(signal.SIGUSR1, ring)
+
+    def numbers():  # gets the GIL when the main thread waits for a result: only then a signal comes
+        for number in range(12):
+            wanted.wait()
+            wanted.clear()
+            if over.is_set():
+                return
+            os.kill(os.getpid(), signal.SIGUSR1)
+            yield number
+
+    sys.setswitchinterval(10)
+    run = weir.Pipeline().add_source(numbers()).build(threads=1, checkpoints=True)
+    try:
+        for number in range(8):
+            wanted.set()
+            with pytest.raises(Alarm):
+                run.get_item(timeout=20)
+            text = run.checkpoint()
+            assert run.get_item(timeout=20) == number
+    finally:
+        over.set()
+        wanted.set()
+        run.close()
+        sys.setswitchinterval(interval)
+        signal.signal(signal.SIGUSR1, before)
+    with weir.Pipeline().add_source(range(12)).build(threads=1, checkpoints=True, resume=[text]) as run:
+        assert list(run) == list(range(7, 12))
