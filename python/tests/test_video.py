@@ -603,3 +603,12 @@ def test_an_exit_during_seek_is_not_swallowed(clip):
 
     with pytest.raises(SystemExit):
         weir.Video(File(open(clip, "rb").read()))
+
+
+def test_messages_name_the_options_of_python(clip):
+    with pytest.raises(weir.Error, match="unless allow_pipes=True is set"):
+        weir.Video("/dev/zero")
+    with pytest.raises(ValueError, match='several clips need start="random" or start="even"'):
+        weir.Video(clip).clips(2, frames=2, start="first")
+    with pytest.raises(ValueError, match='checkpoints is "off"'):
+        weir.Pipeline().add_source([1]).build(resume=["text"])

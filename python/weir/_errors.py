@@ -61,8 +61,20 @@ _CLASSES = {
 }
 
 
+# What messages call by the names of C, in Python's words.
+_WORDS = {
+    "WEIR_ALLOW_PIPES": "allow_pipes=True",
+    "WEIR_ALLOW_INSECURE": "allow_insecure=True",
+    "WEIR_CLIP_RANDOM": 'start="random"',
+    "WEIR_CLIP_EVEN": 'start="even"',
+    "WEIR_CHECKPOINTS_OFF": '"off"',
+}
+
+
 def make(status, name, text, stage, message, label, code):
     """The exception of a weir_error."""
+    for word in _WORDS if "weir_" in message.lower() else ():
+        message = message.replace(word, _WORDS[word])
     parts = [part for part in (stage, label, message or text) if part]
     if label and message.startswith(label):
         parts.remove(label)
