@@ -294,6 +294,18 @@ static int prepare_find(weir_dataset *dataset, weir_error *error)
     return rc;
 }
 
+/* Of files that are all broken, it says why the first one is. */
+static int fail_empty(weir_dataset *dataset, bool is_chosen, weir_error *error)
+{
+    weir_broken_clip first = { 0 };
+    if (is_chosen)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s matches the conditions", dataset->path);
+    if (weir_dataset_read_broken(dataset, 0, &first, NULL) != WEIR_OK)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s can be used", dataset->path);
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s can be used; the first of %" PRIu64 ", %s: %s",
+                          dataset->path, dataset->num_broken, first.path, first.message);
+}
+
 static int open_index(weir_dataset *dataset, const weir_dataset_options *options, weir_error *error)
 {
     bool is_chosen = options->where || options->num_classes;
@@ -318,8 +330,7 @@ static int open_index(weir_dataset *dataset, const weir_dataset_options *options
     if (rc == WEIR_OK)
         rc = order_classes(dataset, options, error);
     if (rc == WEIR_OK && dataset->count == 0 && !options->may_be_empty)
-        rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
-                            is_chosen ? "matches the conditions" : "can be used");
+        rc = fail_empty(dataset, is_chosen, error);
     if (rc == WEIR_OK)
         rc = prepare_find(dataset, error);
     free(condition);

@@ -204,3 +204,12 @@ def test_ctrl_c_ends_a_build(clips):
         child.send_signal(signal.SIGINT)
         _, errors = child.communicate(timeout=20)
     assert "KeyboardInterrupt" in errors
+
+
+def test_if_all_files_are_broken_the_error_says_why(tmp_path):
+    for name in ("a.mp4", "b.mp4"):
+        (tmp_path / name).write_text("not a video")
+    with pytest.raises(weir.Error, match="no clip in .* can be used; the first of 2, .*a.mp4: cannot open"):
+        weir.Loader(tmp_path, frames=2)
+    with pytest.raises(weir.Error, match="the first of 1, "):
+        weir.Index.build([str(tmp_path / "b.mp4")])
