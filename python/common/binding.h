@@ -105,6 +105,9 @@ typedef struct weirpy_field {
    with TypeError, ValueError or OverflowError raised. */
 int weirpy_fill(void *to, const weirpy_field *fields, PyObject *values, const char *what);
 
+/* The text of a str, which it lives as long as; NULL with an exception raised: it may have no zero character, where C would cut it. */
+const char *weirpy_utf8(PyObject *text);
+
 /* The value of a word. 0; or -1 with ValueError raised, which lists the words. */
 int weirpy_word(PyObject *word, const char *const *words, const char *what, int *value);
 

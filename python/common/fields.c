@@ -95,23 +95,31 @@ static int set_doubles(double *at, uint32_t count, PyObject *value)
     return rc;
 }
 
+/* text NULL: an exception is raised. */
+static const char *refuse_zero(const char *text, Py_ssize_t length)
+{
+    if (!text || strlen(text) == (size_t)length)
+        return text;
+    PyErr_SetString(PyExc_ValueError, "it has a zero character");
+    return NULL;
+}
+
+const char *weirpy_utf8(PyObject *object)
+{
+    Py_ssize_t length = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(object, &length);
+    return refuse_zero(text, length);
+}
+
 static int set_text(const char **at, PyObject *value)
 {
     Py_ssize_t length = 0;
     char *bytes = NULL;
-    const char *text = NULL;
     if (!PyBytes_Check(value))
-        text = PyUnicode_AsUTF8AndSize(value, &length);
-    else if (PyBytes_AsStringAndSize(value, &bytes, &length) == 0)
-        text = bytes;
-    if (!text)
-        return -1;
-    if (strlen(text) != (size_t)length) {
-        PyErr_SetString(PyExc_ValueError, "it has a zero character");
-        return -1;
-    }
-    *at = text;
-    return 0;
+        *at = weirpy_utf8(value);
+    else
+        *at = PyBytes_AsStringAndSize(value, &bytes, &length) == 0 ? refuse_zero(bytes, length) : NULL;
+    return *at ? 0 : -1;
 }
 
 /* ---- fields ------------------------------------------------------------------------------------------------------- */

@@ -391,7 +391,7 @@ static int fill_resume(weir_pipeline_options *options, PyObject *list, const cha
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; i++)
-        if (!((*texts)[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(list, i), NULL)))
+        if (!((*texts)[i] = weirpy_utf8(PyTuple_GetItem(list, i))))
             return -1;
     if (count) {
         options->resume = *texts;

@@ -40,8 +40,8 @@ static void refuse_name(PyObject *category, PyObject *name)
 
 static weir_span_name *add_name(PyObject *known, PyObject *category, PyObject *name)
 {
-    const char *category_text = PyUnicode_AsUTF8AndSize(category, NULL);
-    const char *text = category_text ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *category_text = weirpy_utf8(category);
+    const char *text = category_text ? weirpy_utf8(name) : NULL;
     weir_span_name *made = text ? weir_span_name_get(category_text, text) : NULL;
     PyObject *address = made ? PyLong_FromVoidPtr(made) : NULL;
     if (!made)
@@ -263,7 +263,7 @@ static PyObject *counter(PyObject *module, PyObject *args)
         return NULL;
     Py_ssize_t count = PyTuple_Size(values);
     for (Py_ssize_t i = 0; i < count && i < MAX_VALUES; i++) {
-        texts[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(values, i), NULL);
+        texts[i] = weirpy_utf8(PyTuple_GetItem(values, i));
         if (!texts[i])
             return NULL;
     }

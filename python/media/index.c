@@ -41,7 +41,7 @@ static int read_text(text_list *list, size_t at, bool are_paths)
     if (object == Py_None && !are_paths)
         return 0;
     if (!are_paths) {
-        list->texts[at] = PyUnicode_AsUTF8AndSize(object, NULL);
+        list->texts[at] = weirpy_utf8(object);
         return list->texts[at] ? 0 : -1;
     }
     if (!PyUnicode_FSConverter(object, &bytes))

@@ -213,3 +213,12 @@ def test_if_all_files_are_broken_the_error_says_why(tmp_path):
         weir.Loader(tmp_path, frames=2)
     with pytest.raises(weir.Error, match="the first of 1, "):
         weir.Index.build([str(tmp_path / "b.mp4")])
+
+
+def test_texts_are_not_cut_at_a_zero_character(clips):
+    path = str(clips / "jump" / "0.mp4")
+    for row in ({"path": path, "note": "a\0b"}, {"path": path, "label": "a\0b"}, {"path": path + "\0"}):
+        with pytest.raises(ValueError, match="zero character|null byte"):
+            weir.Index.build([row])
+    with pytest.raises(ValueError, match="zero character"):
+        weir.span("a\0b").__enter__()
