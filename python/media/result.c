@@ -110,13 +110,13 @@ static PyObject *result_dtype(PyObject *object, void *unused)
 
 static PyObject *frames_repr(PyObject *object)
 {
-    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    const weirpy_view pixels = whole(object, WEIR_ARRAY_DATA);
     return weirpy_array_text("Frames", &pixels);
 }
 
 static PyObject *batch_repr(PyObject *object)
 {
-    const weirpy_view pixels = whole(object, WEIR_PART_DATA);
+    const weirpy_view pixels = whole(object, WEIR_ARRAY_DATA);
     return weirpy_array_text("Batch", &pixels);
 }
 
