@@ -53,6 +53,17 @@ def test_the_first_failure_is_raised_if_that_is_wanted(paths):
     assert caught.value.number == 1
 
 
+def test_a_number_or_a_time_of_zero_is_no_default(paths):
+    for wrong in ({"concurrency": 0}, {"deadline": 0}, {"deadline": -1}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
+            weir.decode_many(paths, **wrong)
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
+            weir.Pipeline().add_source(paths).pipe(len, **wrong)
+    for wrong in ({"threads": 0}, {"stats_interval": 0}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
+            weir.Pipeline().add_source(paths).add_sink(1).build(**wrong)
+
+
 def test_no_sources_give_no_results():
     assert weir.decode_many([]) == []
 

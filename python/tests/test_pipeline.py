@@ -405,7 +405,7 @@ def test_the_last_thousand_failures_are_kept():
     (lambda p: p.add_source([]).add_sink(0), ValueError, "buffer_size"),
     (lambda p: p.build(), ValueError, "source"),
     (lambda p: p.add_source([]).pipe(str, output_order="random").build(), ValueError, "output_order"),
-    (lambda p: p.add_source([]).pipe(str, concurrency=-1).build(), OverflowError, "concurrency"),
+    (lambda p: p.add_source([]).pipe(str, concurrency=-1).build(), ValueError, "concurrency"),
     (lambda p: p.add_source([]).pipe(str, name="a b").build(), ValueError, "a b"),
     (lambda p: p.add_source([]).build(threads=0.5), TypeError, "threads"),
     (lambda p: p.add_source([]).build(max_failures="many"), TypeError, "max_failures"),

@@ -1,6 +1,7 @@
 """weir.Video: which frame, from where, in which memory, and what is said when it fails."""
 
 import copy
+import errno
 import gc
 import io
 import os
@@ -142,12 +143,22 @@ def test_an_exception_of_a_file_object_is_the_one_that_is_raised(clip):
     assert opened[50].shape == (96, 128, 3)
 
 
+def test_what_is_not_in_a_file_that_exists_is_no_missing_file(clip):
+    with weir.Video(clip) as video:
+        for ask in (lambda: video.at([0.001], tolerance=0), lambda: weir.Video(clip, stream=7)):
+            with pytest.raises(LookupError) as raised:
+                ask()
+            assert isinstance(raised.value, weir.Error) and raised.value.status == "ENOTFOUND"
+            assert not isinstance(raised.value, OSError)
+
+
 def test_errors_name_the_file_and_are_also_pythons_own(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing.mp4") as raised:
         weir.Video(tmp_path / "nothing.mp4")
     assert isinstance(raised.value, weir.Error)
     assert (raised.value.status, raised.value.code) == ("ENOTFOUND", -2)
     assert raised.value.file.endswith("nothing.mp4")
+    assert raised.value.errno == errno.ENOENT and raised.value.filename == raised.value.file
     text = tmp_path / "text.mp4"
     text.write_text("this is no video")
     with pytest.raises(weir.Error, match="text.mp4") as raised:

@@ -1,5 +1,7 @@
 """The exceptions of weir. Each says what failed, where, and what to do."""
 
+import errno
+
 
 class Error(Exception):
     """A failure that weir reports.
@@ -16,6 +18,8 @@ class Error(Exception):
     number = None
     epoch = None
 
+    __str__ = Exception.__str__  # not as OSError, which leaves out the message if it has a file name
+
 
 class Stopped(Error):
     """The call was stopped before it was done."""
@@ -29,8 +33,12 @@ class OutOfRange(Error, IndexError):
     """A frame or a time that the video does not have."""
 
 
-class NotFound(Error, FileNotFoundError):
-    """A file that does not exist, or no frame that matches."""
+class NotFound(Error, LookupError):
+    """There is no such thing: no frame that matches, no such stream, class, stage or run. See also NoFile."""
+
+
+class NoFile(NotFound, FileNotFoundError):
+    """A file or folder that does not exist."""
 
 
 class NoPermission(Error, PermissionError):
@@ -61,6 +69,9 @@ _CLASSES = {
 }
 
 
+_NO_FILE = (-errno.ENOENT, -errno.ENOTDIR, -0x3430_34F8)  # the last one is FFmpeg's for HTTP's 404
+
+
 # What messages call by the names of C, in Python's words.
 _WORDS = {
     "WEIR_ALLOW_PIPES": "allow_pipes=True",
@@ -78,9 +89,15 @@ def make(status, name, text, stage, message, label, code):
     parts = [part for part in (stage, label, message or text) if part]
     if label and message.startswith(label):
         parts.remove(label)
-    error = _CLASSES.get(name, Error)(": ".join(parts))
+    kind = _CLASSES.get(name, Error)
+    if kind is NotFound and code in _NO_FILE:
+        kind = NoFile
+    error = kind(": ".join(parts))
     error.status = name.removeprefix("WEIR_")
     error.stage = stage
     error.file = label
     error.code = code
+    if isinstance(error, OSError):
+        error.errno = -code if -code in errno.errorcode else None
+        error.filename = label or None
     return error

@@ -38,12 +38,13 @@ def decode_many(sources, frames=None, size=None, *, fps=None, every=None, indice
         frames, fps=fps, every=every, indices=indices, times=times, keyframes=keyframes, clips=clips, between=between,
         stride=stride, start=start, short=short, tolerance=tolerance, match=match, outside=outside, origin=origin)
     slots = _core.cpu_budget() if concurrency is None else _options.whole(concurrency, "concurrency", 1)
+    deadline_ns = _options.span_ns(deadline, "deadline")
     if not sources:
         return []
     stages = ((_media.many_stage(sources), {}),
               (_media.video_stage(config), {
                   "name": "decode", "concurrency": min(slots, len(sources)),
-                  "task_deadline_ns": None if deadline is None else _options.ns(deadline, "deadline")}))
+                  "task_deadline_ns": deadline_ns}))
     run = {"threads": min(slots, len(sources)), "kept_failures": len(sources)}
     if on_error == "raise":
         run["max_failures"] = 0

@@ -87,6 +87,21 @@ def whole(value, name, least=0):
     return number
 
 
+def number(value, name):
+    """A whole number from 1 on, or None for the default: 0 would select that, too."""
+    return None if value is None else whole(value, name, 1)
+
+
+def span_ns(seconds, name):
+    """A span of time above 0 in nanoseconds, or None for the default: 0 would select that, too."""
+    if seconds is None:
+        return None
+    value = ns(seconds, name)
+    if value <= 0:
+        raise ValueError(f"{name} is {seconds!r}; it must be above 0 seconds")
+    return value
+
+
 def video(*, stream=0, strict=False, seed=0, max_frames=None, threads=0, ca_file=None, allow_pipes=False,
           allow_insecure=False, isolated=False, max_memory=None, **pictures):
     """How a file is read and decoded, and what its pictures are, for Reader and for the video stage."""

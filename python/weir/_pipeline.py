@@ -113,13 +113,13 @@ class Pipeline:
         functions that wait. deadline: seconds after which a task counts as failed.
         """
         options = {
-            "concurrency": concurrency,
+            "concurrency": _options.whole(concurrency, "concurrency", 1),
             "name": name,
             "output_order": output_order,
             "max_failures": _max_failures(max_failures),
-            "threads": threads,
-            "queue_items": queue_items,
-            "task_deadline_ns": None if deadline is None else _options.ns(deadline, "deadline"),
+            "threads": _options.number(threads, "threads"),
+            "queue_items": _options.number(queue_items, "queue_items"),
+            "task_deadline_ns": _options.span_ns(deadline, "deadline"),
         }
         self._stages.append((op if isinstance(op, _core.Stage) else _as_function(op), options))
         return self
@@ -153,22 +153,22 @@ class Pipeline:
         weir.Error, whose __cause__ is what the function raised.
 
         checkpoints: checkpoint() tells what is done, for `resume`: a list of such texts. True: a result is done when it is delivered;
-        "done": when done() says so. record: a database for the
-        statistics; by default they are in memory, and with False there are none. trace: a file for Perfetto, .json or .json.gz. stats_interval: seconds between two looks.
+        "done": when done() says so. record: a database for the statistics; by default they are in memory, and with False there are none.
+        trace: a file for Perfetto, .json or .json.gz. stats_interval: the seconds of one lap of the statistics.
         """
         if self._source is None:
             raise ValueError("the pipeline has no source: call add_source()")
         loop = _Loop()
         stages = [loop.stage(stage, options) for stage, options in self._chain()]
         options = {
-            "threads": threads,
+            "threads": _options.number(threads, "threads"),
             "max_failures": _max_failures(max_failures),
             "checkpoints": checkpoints if isinstance(checkpoints, str) else "delivered" if checkpoints else "off",
             "resume": resume,
             "record": record or None,
             "in_memory": record is None,
             "trace": trace,
-            "stats_interval_ns": _options.ns(stats_interval, "stats_interval"),
+            "stats_interval_ns": _options.span_ns(stats_interval, "stats_interval"),
         }
         return Run(_core.Pipeline(stages, self._sink, options), loop)
 
