@@ -1631,6 +1631,26 @@ TEST_CASE(a_statement_that_is_wrong_gives_no_rows)
     weir_recording_close(recording);
 }
 
+TEST_CASE(a_second_statement_is_refused_instead_of_left_out)
+{
+    static const char *const several[] = { "SELECT 1; SELECT 2", "SELECT 1;;SELECT", "SELECT 1; no SQL" };
+    static const char *const one[] = { "SELECT 1", "SELECT 1;", "SELECT 1; -- SELECT 2\n", "SELECT 1 ;; /* 2 */ " };
+    weir_recording *recording = open_reader(record_four_laps());
+    weir_rows *rows = NULL;
+    weir_error error = { 0 };
+    for (size_t i = 0; i < sizeof several / sizeof several[0]; i++) {
+        assert_int_equal(weir_rows_begin(recording, NULL, several[i], NULL, &rows, &error), WEIR_EINVAL);
+        assert_null(rows);
+        assert_non_null(strstr(error.message, "more than one statement"));
+    }
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
+        if (weir_rows_begin(recording, NULL, one[i], NULL, &rows, &error) != WEIR_OK)
+            fail_msg("%s: %s", one[i], error.message);
+        weir_rows_end(rows);
+    }
+    weir_recording_close(recording);
+}
+
 /* Merged runs are numbered in the order of merging. */
 TEST_CASE(the_last_value_of_a_counter_is_that_of_the_latest_lap)
 {

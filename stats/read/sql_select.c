@@ -326,15 +326,32 @@ static sqlite3_stmt *take_idle(weir_recording *recording, const char *text)
     return NULL;
 }
 
+/* Whether the text has another statement: anything but blanks and comments. */
+static bool has_statement(sqlite3 *db, const char *text)
+{
+    sqlite3_stmt *another = NULL;
+    bool is_blank = sqlite3_prepare_v2(db, text, -1, &another, NULL) == SQLITE_OK && !another;
+    sqlite3_finalize(another);
+    return !is_blank;
+}
+
 /* Prepares what has been built. */
 static int prepare_statement(selecting *s, sqlite3_stmt **statement, weir_error *error)
 {
     int code = sqlite3_str_errcode(s->sql);
     char *text = sqlite3_str_finish(s->sql);
+    const char *rest = "";
     *statement = text ? take_idle(s->recording, text) : NULL;
     if (code == SQLITE_OK && !*statement)
-        code = text ? sqlite3_prepare_v2(s->recording->db, text, -1, statement, NULL) : SQLITE_NOMEM;
+        code = text ? sqlite3_prepare_v2(s->recording->db, text, -1, statement, &rest) : SQLITE_NOMEM;
+    bool has_more = code == SQLITE_OK && *rest && has_statement(s->recording->db, rest);
     sqlite3_free(text);
+    if (has_more) {
+        sqlite3_finalize(*statement);
+        *statement = NULL;
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "the SQL has more than one statement, and only one can be asked");
+    }
     if (code == SQLITE_OK)
         code = bind_values(*statement, s);
     weir__recording_note_sql(s->recording, *statement);

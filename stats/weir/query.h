@@ -531,7 +531,7 @@ typedef int weir_row_function(void *self, const weir_row *row, weir_error *error
  * of the run) and samples, the functions that were sampled. Each table has the rows that match the filter (its order
  * and limit are ignored). It has the columns of the schema; a column that the database lacks is NULL. `sql` is
  * "SELECT …" or ", another AS (…) SELECT …": it follows a WITH RECURSIVE of these tables. `text` (may be NULL) is its
- * parameter :text. WEIR_OK, or the first failure.
+ * parameter :text. It is one statement. WEIR_OK, or the first failure.
  */
 WEIR_API int weir_recording_query(weir_recording *recording, const weir_filter *filter, const char *sql,
                                   const char *text, weir_row_function *each, void *self, weir_error *error);
