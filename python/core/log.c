@@ -21,7 +21,8 @@
 enum { MAX_LINE = 4096 };
 
 static atomic_bool is_draining; /* by a call that is not done: of another thread, or of a handler that calls weir */
-static int64_t level_ns;        /* when the level was looked at. Of the call that drains */
+static int64_t level_ns;        /* when the level was looked at. Of the call that drains, as the next one */
+static PyObject *logger;        /* Python's, for ever; NULL = not found yet */
 
 /* Python's levels are ten apart. */
 static long python_level(weir_log_level level)
@@ -55,6 +56,17 @@ static bool emit_line(weir_log_level level, const char *text, uint64_t lost)
     return is_done;
 }
 
+/* NULL = nothing has imported logging, or an exception is raised. */
+static PyObject *find_logger(void)
+{
+    PyObject *name = PyUnicode_FromString("logging");
+    PyObject *logging = name ? PyImport_GetModule(name) : NULL;
+    PyObject *found = logging ? PyObject_CallMethod(logging, "getLogger", "s", "weir") : NULL;
+    Py_XDECREF(logging);
+    Py_XDECREF(name);
+    return found;
+}
+
 /* Lines that the logger would drop are not made. If nothing has imported logging, nobody has set a level. */
 static void follow_level(void)
 {
@@ -63,9 +75,8 @@ static void follow_level(void)
     if (level_ns && now_ns - level_ns < BETWEEN_NS)
         return;
     level_ns = now_ns;
-    PyObject *name = PyUnicode_FromString("logging");
-    PyObject *logging = name ? PyImport_GetModule(name) : NULL;
-    PyObject *logger = logging ? PyObject_CallMethod(logging, "getLogger", "s", "weir") : NULL;
+    if (!logger)
+        logger = find_logger();
     PyObject *level = logger ? PyObject_CallMethod(logger, "getEffectiveLevel", NULL) : NULL;
     long least = level ? PyLong_AsLong(level) : -1;
     if (PyErr_Occurred())
@@ -76,9 +87,6 @@ static void follow_level(void)
                            : least <= 30 ? WEIR_LOG_WARNING
                                          : WEIR_LOG_ERROR);
     Py_XDECREF(level);
-    Py_XDECREF(logger);
-    Py_XDECREF(logging);
-    Py_XDECREF(name);
 }
 
 void weirpy_drain_log(void)
