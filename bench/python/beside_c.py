@@ -2,10 +2,10 @@
 
     beside_c.py FOLDER --weir PATH [--epochs 5] [--rounds 5]
 
-All videos of the folder, several times: 16 frames of each, evenly spread, shortest side 224, one file per CPU at a time. Python: weir.Pipeline
-with weir.decode(), whose results the loop takes. C: `weir record`, which also writes its statistics to a database. In turns, each in a process
-of its own; the time to start the interpreter and to import counts for neither. The ratio is Python's CPU time divided by C's, with the lowest and the highest of
-the rounds.
+All videos of the folder, several times: 16 frames of each, evenly spread, shortest side 224, one file per CPU at a time. Python:
+weir.Pipeline with weir.decode(), whose results the loop takes. C: `weir record`, which also writes its statistics to a database. They
+run in turns, each in a process of its own. What starts the interpreter and imports does not count. The ratio is Python's CPU time
+divided by C's, with the lowest and the highest of the rounds.
 """
 
 import argparse

@@ -2,9 +2,10 @@
 
     gil_hold.py FOLDER [--frames 1,16,64] [--batches 300] [--size 112]
 
-The calls by which the extensions give and take the GIL are counted and timed (gil_hold.c, compiled with cc). For each number of frames:
-the median and the 95th percentile over all batches, in microseconds. The CPU time is what the thread computed with the GIL. The wall time
-also has what it waited for a CPU meanwhile, because decoding takes them. The interpreter's own work for a loop of this script is in both.
+The calls by which the extensions give and take the GIL are counted and timed (gil_hold.c, compiled with cc). For each number of
+frames: the median and the 95th percentile over all batches, in microseconds. The CPU time is what the thread computed with the GIL.
+The wall time also has what it waited for a CPU meanwhile, because decoding takes them. The interpreter's own work for a loop of
+this script is in both.
 """
 
 import argparse

@@ -55,7 +55,8 @@ class Loader(_options.NoCopy):
 
     def __init__(self, source, frames=16, stride=1, start="random", *, clips=None, short=None, size=224, crop="default",
                  crop_size=None, flip=False, dtype="uint8", mean=None, std=None, layout="THWC", batch_size=8, shuffle=True,
-                 seed=0, drop_last=False, buckets=None, bucket_by=None, group_files=None, where=None, classes=None, labels=None, glob=None, tar=None, rank=None, world=None,
+                 seed=0, drop_last=False, buckets=None, bucket_by=None, group_files=None, where=None,
+                 classes=None, labels=None, glob=None, tar=None, rank=None, world=None,
                  share=None, concurrency=None, threads=None, prefetch=2, on_error="replace", record=None, trace=None,
                  keep_open=0, progress=None, **options):
         _one_of("on_error", on_error, _FAILED)
