@@ -234,6 +234,48 @@ TEST_CASE(a_thread_may_wait_for_a_line)
     weir_log_set_function(NULL, NULL);
 }
 
+static atomic_uint num_mixed; /* calls of a function with the self of another one */
+static atomic_bool has_changed;
+static char first_self, second_self;
+
+static void log_first(void *self, weir_log_level level, const char *line)
+{
+    (void)level, (void)line;
+    num_mixed += self != &first_self;
+}
+
+static void log_second(void *self, weir_log_level level, const char *line)
+{
+    (void)level, (void)line;
+    num_mixed += self != &second_self;
+}
+
+static void *log_until_changed(void *argument)
+{
+    while (!atomic_load(&has_changed))
+        weir_log(WEIR_LOG_WARNING, "a line");
+    return argument;
+}
+
+/* At the end of an interpreter threads of weir still log. ThreadSanitizer sees what is not atomic. */
+TEST_CASE(the_function_changes_with_its_self_while_threads_log)
+{
+    pthread_t threads[2];
+    atomic_store(&has_changed, false);
+    weir_log_set_function(log_first, &first_self);
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, log_until_changed, NULL), 0);
+    for (int i = 0; i < 20000; i++) {
+        weir_log_set_function(log_second, &second_self);
+        weir_log_set_function(log_first, &first_self);
+    }
+    atomic_store(&has_changed, true);
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        pthread_join(threads[i], NULL);
+    weir_log_set_function(NULL, NULL);
+    assert_int_equal(num_mixed, 0);
+}
+
 TEST_CASE(a_forked_child_has_none_of_the_lines_of_its_parent)
 {
     int status;

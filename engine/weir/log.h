@@ -23,13 +23,14 @@ typedef enum weir_log_level {
    on any thread, several at once, never under a lock of weir. */
 typedef void weir_log_function(void *self, weir_log_level level, const char *line);
 
-/* Sets the log function of the whole process; NULL restores stderr. Call it before any pipeline runs. */
+/* Sets the log function of the whole process; NULL restores stderr. Any thread, at any time. A thread that logs at this
+   moment may still call the function before, with its self. Without memory for them (a few bytes) nothing changes. */
 WEIR_API void weir_log_set_function(weir_log_function *function, void *self);
 
 /*
  * From now on, lines wait in a queue of the process until the program takes them with weir_log_take(). This is for programs that
  * must write their log on a certain thread, such as an interpreter or a notebook. The queue holds max_lines (0 = 1024); further
- * lines are lost, and counted. Call it before any pipeline runs, like weir_log_set_function(), which ends it. Lines that wait then
+ * lines are lost, and counted. Call it before any pipeline runs. weir_log_set_function() ends it. Lines that wait then
  * stay in the queue. In a forked child the queue is empty: the parent has these lines.
  */
 WEIR_API void weir_log_queue_start(uint32_t max_lines);
