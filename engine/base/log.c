@@ -1,9 +1,9 @@
 #include <weir/log.h>
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/text_escape.h"
 #include "engine/base/message_text.h"
@@ -21,43 +21,50 @@ static void log_to_stderr(void *self, weir_log_level level, const char *line)
     fprintf(stderr, "weir: %s: %s\n", level_names[level], escaped);
 }
 
-/* Where lines go. Function and self change together, and a thread that logs may hold the one before: so none is freed. */
-typedef struct log_target {
-    weir_log_function *function;
-    void *self;
-    struct log_target *next;
-} log_target;
-
-static log_target to_stderr = { .function = log_to_stderr };
-static _Atomic(log_target *) all_targets = &to_stderr; /* each pair once, or nearly so */
-static _Atomic(log_target *) target = &to_stderr;
+/* Where lines go. The lock is held to read or write the two, and during fork(); no other lock is taken under it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static weir_log_function *log_function = log_to_stderr;
+static void *log_self;
 
 static atomic_int max_level = WEIR_LOG_INFO;
 
+static void take_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(take_lock, give_lock, give_lock);
+}
+
+static void begin_access(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    take_lock();
+}
+
 void weir_log_set_function(weir_log_function *function, void *self)
 {
-    if (!function) {
-        atomic_store(&target, &to_stderr);
-        return;
-    }
-    log_target *made = atomic_load(&all_targets);
-    while (made && (made->function != function || made->self != self))
-        made = made->next;
-    if (!made) {
-        made = malloc(sizeof *made);
-        if (!made)
-            return;
-        *made = (log_target){ function, self, atomic_load(&all_targets) };
-        while (!atomic_compare_exchange_weak(&all_targets, &made->next, made))
-            continue;
-    }
-    atomic_store(&target, made);
+    begin_access();
+    log_function = function ? function : log_to_stderr;
+    log_self = self;
+    give_lock();
 }
 
 static void put_line(weir_log_level level, const char *line)
 {
-    const log_target *to = atomic_load(&target);
-    to->function(to->self, level, line);
+    begin_access();
+    weir_log_function *function = log_function;
+    void *self = log_self;
+    give_lock();
+    function(self, level, line);
 }
 
 void weir_log_set_level(weir_log_level level)

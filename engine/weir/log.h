@@ -24,7 +24,7 @@ typedef enum weir_log_level {
 typedef void weir_log_function(void *self, weir_log_level level, const char *line);
 
 /* Sets the log function of the whole process; NULL restores stderr. Any thread, at any time. A thread that logs at this
-   moment may still call the function before, with its self. Without memory for them (a few bytes) nothing changes. */
+   moment may still call the function before, with its self. */
 WEIR_API void weir_log_set_function(weir_log_function *function, void *self);
 
 /*
