@@ -213,7 +213,8 @@ TEST_CASE(samples_have_the_mode_and_the_phase_in_which_they_were_taken)
     test_ledger ledger = LEDGER;
     recorded r = start_recording(path, builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 }), 0, 0);
     drain_all(r.pipeline);
-    for (int i = 0; i < NUM_TURNS; i++) { /* in this order: a sample within a mark is never in "train" and in "score" */
+    for (int i = 0; i < NUM_TURNS;
+         i++) { /* in this order: a sample within a mark is never in "train" and in "score" */
         weir_pipeline_mark_phase(r.pipeline, "forward");
         weir_pipeline_mark_mode(r.pipeline, "train");
         work_in_training(work_ns);
