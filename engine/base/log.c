@@ -21,7 +21,7 @@ static void log_to_stderr(void *self, weir_log_level level, const char *line)
     fprintf(stderr, "weir: %s: %s\n", level_names[level], escaped);
 }
 
-/* Where lines go. The lock is held to read or write the two, and during fork(); no other lock is taken under it. */
+/* Where lines go. `lock` guards log_function and log_self. It is held during fork(), and no other lock is taken under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static weir_log_function *log_function = log_to_stderr;
 static void *log_self;

@@ -101,12 +101,12 @@ void weir_log_queue_start(uint32_t max_lines)
     weir_log_set_function(add_line, NULL);
 }
 
-/* Waits for a line, with the lock released meanwhile. NULL = none came before until_ns. With is_now, it does not wait at all: a
+/* Waits for a line, with the lock released meanwhile. NULL = none came before until_ns. 0 = it does not wait at all: a
    wait whose time has passed already lets the kernel run another thread. */
-static queued_line *take_line_locked(int64_t until_ns, bool is_now)
+static queued_line *take_line_locked(int64_t until_ns)
 {
     struct timespec until = { until_ns / WEIR_SECOND, until_ns % WEIR_SECOND };
-    int code = is_now ? ETIMEDOUT : 0;
+    int code = until_ns ? 0 : ETIMEDOUT;
     while (!first && code != ETIMEDOUT)
         code = pthread_cond_clockwait(&not_empty, &lock, CLOCK_MONOTONIC, &until);
     queued_line *line = first;
@@ -126,7 +126,7 @@ int weir_log_take(weir_log_level *level, char *line, size_t size_bytes, uint64_t
     int64_t now_ns = weir_clock_ns();
     bool is_endless = timeout_ns == WEIR_FOREVER || timeout_ns > INT64_MAX - now_ns;
     pthread_mutex_lock(&lock);
-    queued_line *taken = take_line_locked(is_endless ? INT64_MAX : now_ns + timeout_ns, timeout_ns == 0);
+    queued_line *taken = take_line_locked(timeout_ns == 0 ? 0 : is_endless ? INT64_MAX : now_ns + timeout_ns);
     if (taken && num_lost)
         *num_lost = lost;
     if (taken)

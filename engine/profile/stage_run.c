@@ -161,8 +161,9 @@ static void refuse_if_all_failed(weir_profile_result *result, const weir_error *
         return;
     result->error = *first;
     snprintf(result->error.stage, sizeof result->error.stage, "%s", result->name);
-    snprintf(result->error.message, sizeof result->error.message, "all %" PRIu64 " tasks failed; one of them: %.400s",
-             result->num_tasks, first->message);
+    snprintf(result->error.message, sizeof result->error.message,
+             "%" PRIu64 " of %" PRIu64 " tasks failed; the first: %.400s", result->num_failures, result->num_tasks,
+             first->message);
     result->items_per_s = result->busy_share = result->cpu_per_item_s = 0;
 }
 

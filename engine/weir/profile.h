@@ -82,8 +82,8 @@ typedef struct weir_profile_result {
     double gain;          /* items_per_s divided by that of the stage's first measurement (which has 1) */
     uint64_t kept_bytes;  /* of its inputs */
     int64_t memory_bytes; /* the most by which the process and its children grew meanwhile; -1 = not known */
-    /* Why it was not measured; or its failure: beyond its max_failures, in a stage hook, or of all its tasks. Then the rates are 0.
-       status 0 = neither */
+    /* Why it was not measured; or its failure, beyond its max_failures or in a stage hook; or the first failure, if all its
+       tasks failed: items_per_s, busy_share, cpu_per_item_s and gain are 0 then. status 0 = none of these */
     weir_error error;
 } weir_profile_result;
 

@@ -84,8 +84,8 @@ _WORDS = {
 
 def make(status, name, text, stage, message, label, code):
     """The exception of a weir_error."""
-    for word in _WORDS if "weir_" in message.lower() else ():
-        message = message.replace(word, _WORDS[word])
+    for word, own in _WORDS.items():
+        message = message.replace(word, own)
     parts = [part for part in (stage, label, message or text) if part]
     if label and message.startswith(label):
         parts.remove(label)

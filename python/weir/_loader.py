@@ -187,18 +187,19 @@ class Loader(_options.NoCopy):
 
     def _next(self, turn):
         """The next batch of this loop; None at its end. The way that all batches take is short: other threads wait for the GIL."""
-        if turn != self._turn or self._pipeline is None:
-            self._running()
+        pipeline = self._pipeline  # another thread may close the loader meanwhile
+        if turn != self._turn or pipeline is None:
+            pipeline = self._running()
             if turn != self._turn:
                 raise RuntimeError("another loop over this loader has begun: only the newest one gets batches")
         try:
-            batch = self._pipeline.next(None, self._step)
+            batch = pipeline.next(None, self._step)
         except Error:
             if self._process != os.getpid():  # the pipeline is the parent's: this process makes its own
                 self._running()
                 return self._next(turn)
             self._is_inside = True  # this epoch is over: the next loop builds anew
-            failures = self._pipeline.failures() if self._run["on_error"] == "raise" else ()
+            failures = pipeline.failures() if self._run["on_error"] == "raise" else ()
             if failures:
                 raise failures[0] from None  # with the number of the clip
             raise

@@ -191,7 +191,7 @@ typedef struct weir_filter {
  */
 WEIR_API bool weir_name_matches(const char *pattern, const char *name);
 
-/* A section of a run: what is before its steps, or after them. */
+/* A section of a run: its laps before the first step, or those after the last one. */
 typedef enum weir_run_section {
     WEIR_SECTION_ALL = 0,
     WEIR_SECTION_BEFORE_STEPS, /* before the first step was marked */
