@@ -542,6 +542,15 @@ def test_a_notebook_shows_the_explanation_escaped(index):
     assert "decode" in html
 
 
+def test_a_loop_over_a_loader_that_was_closed_says_so(index):
+    loader = small(index)
+    batches = iter(loader)
+    next(batches)
+    loader.close()
+    with pytest.raises(ValueError, match="the loader is closed"):
+        next(batches)
+
+
 def test_runs_are_recorded_and_traced(index, tmp_path):
     import sqlite3
 
